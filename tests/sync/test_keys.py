@@ -6,16 +6,19 @@ from hypothesis import strategies as st
 
 from hivemind.errors import InvalidInput
 from hivemind.sync import keys
+from tests.hypothesis_profile import examples
 
 secrets = st.binary(min_size=16, max_size=16)
 KEY = bytes(32)
 
 
+@examples(100)
 @given(secrets)
 def test_a_phrase_can_be_read_back(secret: bytes) -> None:
     assert keys.parse_phrase(keys.format_phrase(secret)) == secret
 
 
+@examples(100)
 @given(secrets, st.integers(0, 8), st.integers(0, 4), st.sampled_from("bdfghjklmnprstvz"))
 def test_a_wrong_letter_is_noticed(secret: bytes, word: int, letter: int, other: str) -> None:
     words = keys.format_phrase(secret).split()
@@ -27,6 +30,7 @@ def test_a_wrong_letter_is_noticed(secret: bytes, word: int, letter: int, other:
             keys.parse_phrase(" ".join(words))
 
 
+@examples(100)
 @given(st.binary(max_size=5_000))
 def test_a_sealed_file_opens_with_its_key_and_context_alone(content: bytes) -> None:
     sealed = keys.seal(KEY, content, "a")
@@ -37,6 +41,7 @@ def test_a_sealed_file_opens_with_its_key_and_context_alone(content: bytes) -> N
             keys.unseal(key, sealed, context)
 
 
+@examples(100)
 @given(st.binary(max_size=200), st.data())
 def test_any_change_of_a_sealed_file_is_noticed(content: bytes, data: st.DataObject) -> None:
     sealed = bytearray(keys.seal(KEY, content, "a"))

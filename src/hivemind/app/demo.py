@@ -59,11 +59,11 @@ def build_demo(folder: Path, person: str, now: datetime | None = None) -> Demo:
         raise InvalidInput(f"{folder} is not empty; name a new folder")
     data = tomllib.loads(resources.files("hivemind.app").joinpath("harbour.toml").read_text("utf-8"))
     demo = Demo(repository=folder / "harbour", home=folder / "home")
-    _Builder(demo, data, person, now or datetime.now(UTC)).build()
+    _DemoBuilder(demo, data, person, now or datetime.now(UTC)).build()
     return demo
 
 
-class _Builder:
+class _DemoBuilder:
     """Plays the events of the data in their order."""
 
     def __init__(self, demo: Demo, data: Mapping[str, Any], person: str, now: datetime) -> None:

@@ -1,14 +1,14 @@
 """A person's own machines: setting up a shared folder, exchanging with it, and what became of erasures there."""
 
-import fcntl
 import platform
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
+from hivemind import system
 from hivemind.app.context import Context, Progress, quietly
 from hivemind.codebase.repository import identify
 from hivemind.curate import erase
@@ -253,12 +253,9 @@ class Devices:
             raise InvalidInput(NOT_SET_UP)
         return state
 
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
+    def _lock(self) -> AbstractContextManager[None]:
         """Wait until no other process exchanges: agents start one each when their sessions start."""
-        with (self._directory / LOCK_FILE).open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+        return system.lock_file(str(self._directory / LOCK_FILE))
 
     def _open(self, location: str) -> AbstractContextManager[Folder]:
         return open_folder(location, self._directory / CLONE_FOLDER)

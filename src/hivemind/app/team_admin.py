@@ -11,7 +11,7 @@ from hivemind.hub import access, administration
 from hivemind.hub.store import HubStore
 from hivemind.model.administration import AdminAction, Removal, TeamLimits
 from hivemind.model.scope import Visibility
-from hivemind.model.team import Device, Epoch, Refusal
+from hivemind.model.team import Device, LogEpoch, Refusal
 from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
 
@@ -42,7 +42,7 @@ class TeamAdmin:
         """Return refused requests, newest first."""
         return access.list_refusals(self._store.db, limit)
 
-    def epochs(self) -> list[Epoch]:
+    def epochs(self) -> list[LogEpoch]:
         """Return the epochs of the team's log; each but the first is a restore or failover of the database."""
         return self._store.history.list()
 

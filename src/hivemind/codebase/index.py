@@ -4,21 +4,21 @@ It is a cache: a file whose stamp differs is read again, a damaged database is r
 Calls and inheritance are stored as names and resolved by queries, so a saved file changes only its own rows.
 """
 
-import fcntl
 import gc
 import math
 import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
-from typing import IO, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import apsw
 
+from hivemind import system
 from hivemind.codebase import database, git, imports, tree, workers, writing
 from hivemind.codebase.addresses import normalise_word
 from hivemind.codebase.database import select
@@ -134,8 +134,7 @@ class CodeIndex:
 
         If another process is doing that, wait for it; what it has stored is not read again.
         """
-        with self._lock() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with self._lock():
             return self._refresh(self._find_changed_files(), progress)
 
     @rebuild_if_damaged
@@ -144,9 +143,9 @@ class CodeIndex:
         ((count,),) = self._rows("SELECT count(*) FROM files")
         if not self._may_index() or not self._is_older(seconds, is_large=count > MAX_LISTED_FILES):
             return
-        with self._lock() as lock:
+        with ExitStack() as stack:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                stack.enter_context(self._lock(is_waiting=False))
             except BlockingIOError:
                 self.is_behind = True
                 return
@@ -157,12 +156,11 @@ class CodeIndex:
 
     def is_being_refreshed(self) -> bool:
         """Whether another process is indexing the tree at this moment."""
-        with self._lock() as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-        return False
+        try:
+            with self._lock(is_waiting=False):
+                return False
+        except BlockingIOError:
+            return True
 
     def list_new_commits(self) -> tuple[str, list[str]]:
         """The commit of the last call and the paths that differ from it; both empty after history was rewritten."""
@@ -335,9 +333,9 @@ class CodeIndex:
     def _rows(self, query: str, *values: str | int) -> list[Any]:
         return list(select(self.db, query, *values))
 
-    def _lock(self) -> IO[str]:
-        """The file that a process locks while it refreshes the index; the system unlocks it if the process dies."""
-        return self.path.with_suffix(".lock").open("a")
+    def _lock(self, *, is_waiting: bool = True) -> AbstractContextManager[None]:
+        """Hold the lock of whoever refreshes the index; the system releases it if the process dies."""
+        return system.lock_file(str(self.path.with_suffix(".lock")), is_waiting=is_waiting)
 
     def _may_index(self) -> bool:
         """Whether the tree may be indexed without a request: outside of git it may be a whole disk."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from hivemind.errors import NotFound
 from hivemind.formats.codec import from_row
-from hivemind.model.team import Bookmark, ChainHead, Epoch
+from hivemind.model.team import Bookmark, ChainHead, LogEpoch
 from hivemind.store import log, sync_state
 from hivemind.store.database import Database
 
@@ -82,10 +82,10 @@ class LogHistory:
         """The last position that the current epoch shares with the one before."""
         return int(self.db.value("SELECT base FROM epochs WHERE id = ?", self.state.epoch) or 0)
 
-    def list(self) -> list[Epoch]:
+    def list(self) -> list[LogEpoch]:
         """Return every epoch, oldest first."""
         rows = self.db.execute("SELECT id, chain, began_at, base, why, returned FROM epochs ORDER BY number")
-        return [from_row(Epoch, row) for row in rows]
+        return [from_row(LogEpoch, row) for row in rows]
 
     def find_cursor(self, bookmark: Bookmark) -> int:
         """Return from where a device must read on; begin an epoch if the device proves that entries were lost."""

@@ -71,7 +71,7 @@ class Bookmark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Epoch:
+class LogEpoch:
     """A time in which the positions of a team's log are unambiguous; a restored database begins a new one."""
 
     id: str

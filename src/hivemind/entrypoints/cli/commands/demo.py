@@ -28,7 +28,7 @@ EXAMPLES = (
 @commands.command("demo")
 @click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
 def demo(folder: Path | None) -> None:
-    """Make a project with three weeks of memories and sessions to try things on; your own memories stay apart.
+    """Make a project with memories and sessions to try things on.
 
     It is a git repository and a store in a new folder, or a temporary one. Delete the folder when you are done.
 

@@ -165,7 +165,7 @@ def worker(database: str, receipt_days: int) -> None:
 @command.command("migrate")
 @database_option
 def migrate(database: str) -> None:
-    """Bring the database up to date, and rebuild the tables of each team while the old ones answer.
+    """Bring the database up to date while the hub goes on answering.
 
     Run it before or after the hubs are upgraded; both versions can serve meanwhile.
 

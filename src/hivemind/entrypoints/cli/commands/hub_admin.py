@@ -27,7 +27,7 @@ admin_options = combine(
 
 @click.group("team", cls=CommandGroup)
 def team() -> None:
-    """Administer the teams of a hub: create, list, set limits, export, delete."""
+    """Create, list, limit, export and delete the teams of a hub."""
 
 
 @team.command("create")
@@ -100,7 +100,7 @@ def set_limits(rename: str, database: str, team: str, **limits: int | None) -> N
 @click.option("--team", required=True, help="Which team.")
 @database_option
 def export_team(output: str, team: str, database: str) -> None:
-    """Write all memories of a team to a file, as 'hivemind import' reads them.
+    """Write all memories of a team to a file.
 
     \b
     hivemind hub team export --team payments --output payments.jsonl --database postgresql://hub@localhost/hub
@@ -166,7 +166,7 @@ def device() -> None:
 @device.command("list")
 @admin_options
 def list_devices(database: str, team: str) -> None:
-    """List the team's devices, when each last synced, and what it has not read.
+    """List the team's devices and when each last synced.
 
     \b
     hivemind hub device list
@@ -248,7 +248,7 @@ def _read_acts_before(database: str, team: str, before: int, limit: int) -> Any:
 
 @click.group("epoch", cls=CommandGroup)
 def epoch() -> None:
-    """Show restores of the database that the hub noticed, or tell it of one."""
+    """Show the restores of the database, or tell the hub of one."""
 
 
 @epoch.command("list")
@@ -269,7 +269,7 @@ def list_epochs(database: str, team: str) -> None:
 @epoch.command("begin")
 @database_option
 def begin_epoch(database: str) -> None:
-    """Tell all devices that the database was restored, where the hub cannot see it: a snapshot of a disk.
+    """Tell all devices that the database was restored.
 
     Each device sends back what the database lost, and reads the whole log again. Restores with pg_restore, PITR and
     promoted replicas are noticed without this.
@@ -285,7 +285,7 @@ def begin_epoch(database: str) -> None:
 @database_option
 @yes_option
 def compact(database: str, yes: bool) -> None:
-    """Rewrite the tables that had erased content, so that no trace of it is left in their files.
+    """Rewrite the tables, so that no trace of erased content is left.
 
     Each table is locked while it is rewritten and needs its own size in free space. Write-ahead log and backups keep
     what they have. pg_repack does the same without the lock.

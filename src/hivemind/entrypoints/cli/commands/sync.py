@@ -94,7 +94,7 @@ def set_up(
     location: str, phrase: str, name: str, with_sessions: bool, excluded_repos: tuple[str, ...],
     exclude_tags: list[str], yes: bool,
 ) -> None:  # fmt: skip
-    """Share your memories with your other machines through a folder or a private git repository.
+    """Share your memories through a folder or a private git repository.
 
     The folder may be one that Dropbox, iCloud or Syncthing carries, a network drive or a USB stick. Everything in it is
     encrypted. The first machine shows a phrase, and each further one asks for it.
