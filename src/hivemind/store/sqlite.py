@@ -62,8 +62,12 @@ class Sqlite(Database):
 
     def execute(self, sql: str, *values: Any) -> list[Row]:
         """Run one statement and return its rows."""
-        with _raise_store_errors():
+        try:
             return list(self.connection.execute(sql, _bindings(values)))
+        except apsw.Error:
+            # Not as a context manager around every statement: a write has about twenty.
+            with _raise_store_errors():
+                raise
 
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
         """Yield rows one by one, for results that may not fit in memory."""

@@ -51,6 +51,9 @@ def split_identifiers(text: str) -> str:
     """
     unique_words: dict[str, None] = {}
     for identifier in IDENTIFIER.findall(remove_accents(text)):
+        # Most words are no identifiers of several parts, and finding that out by parts is slow.
+        if identifier.isascii() and identifier.isalpha() and identifier.islower():
+            continue
         for name in re.split(r"[./\\:]+", identifier):
             parts = [part.lower() for part in PART.findall(name)]
             # A word of one part is already indexed as it is.
