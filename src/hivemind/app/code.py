@@ -103,14 +103,14 @@ class Code:
         """Find memories, files and callers related to a file, folder, module, symbol or task."""
         return self._neighbourhood.find_related(target, limit, progress)
 
-    def neighbours(self, files: Sequence[str], *, limit: int = 5) -> tuple[RelatedFile, ...]:
+    def neighbours(self, files: Sequence[str]) -> tuple[RelatedFile, ...]:
         """Find the files most related to some files: edited together, importing or imported."""
         inside = tuple(filter(None, (self._path_in_tree(file) for file in files))) if self._checkout.exists else ()
-        return self._neighbourhood.neighbours(inside, limit) if inside else ()
+        return self._neighbourhood.neighbours(inside) if inside else ()
 
-    def near(self, target: str = "", *, limit: int = 12) -> CodeSurroundings:
+    def near(self, target: str = "") -> CodeSurroundings:
         """Return the contents, related files and linked memories of a file or folder."""
-        return self._neighbourhood.near(target, limit)
+        return self._neighbourhood.near(target)
 
     def file_at(self, path: str, commit: str = "") -> str:
         """Read a file at a commit, or at the one checked out."""

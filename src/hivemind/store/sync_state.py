@@ -37,6 +37,12 @@ CREATE TABLE seals (              -- by which a hub recognises entries that it s
 """
 SCHEMA = TEAM_SCHEMA + SEALS_SCHEMA
 
+FIRST_RECORDING = (
+    "FROM events e JOIN devices d ON d.key = e.device"
+    " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1"
+)
+"""The first recording of a memory: a later one of the same id is somebody else's, and does not count."""
+
 
 def upgrade(db: Database) -> None:
     """Add to an older store what it lacks for epochs."""
@@ -221,21 +227,13 @@ def find_author(db: Database, memory_id: str) -> str:
 
     The device decides, because anybody can put any actor into an entry.
     """
-    person = db.value(
-        "SELECT CASE WHEN d.person = '' THEN e.actor ELSE d.person END FROM events e JOIN devices d ON d.key = e.device"
-        " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1",
-        memory_id,
-    )
-    return str(person or "")
+    sql = f"SELECT CASE WHEN d.person = '' THEN e.actor ELSE d.person END {FIRST_RECORDING}"
+    return str(db.value(sql, memory_id) or "")
 
 
 def is_first_recorded_by(db: Database, memory_id: str, chain: str) -> bool:
     """Whether a memory was first recorded in a chain."""
-    sql = (
-        "SELECT d.id FROM events e JOIN devices d ON d.key = e.device"
-        " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1"
-    )
-    return bool(db.value(sql, memory_id) == chain)
+    return bool(db.value(f"SELECT d.id {FIRST_RECORDING}", memory_id) == chain)
 
 
 def drop_copy(db: Database, own_chain: str, pushed_seq: int) -> None:
