@@ -128,15 +128,13 @@ def find_hash(db: Database, chain: str, seq: int) -> str:
     )
 
 
-def drop_chain(db: Database, chain: str, after: int) -> None:
-    """Delete the entries of a chain after a number, because the hub has others; the caller rebuilds the tables."""
+def drop_chain(db: Database, chain: str) -> None:
+    """Delete the entries of a chain, because the hub has others; the caller rebuilds the tables."""
     key, *_ = log.ensure_chain(db, chain, is_shared=True)
-    last_hash = find_hash(db, chain, after) or FIRST_PREVIOUS_HASH
-    positions = "(SELECT position FROM events WHERE device = ? AND device_seq > ?)"
     for table in ("absent", "bodies"):
-        db.execute(f"DELETE FROM {table} WHERE position IN {positions}", key, after)
-    db.execute("DELETE FROM events WHERE device = ? AND device_seq > ?", key, after)
-    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", after, last_hash, key)
+        db.execute(f"DELETE FROM {table} WHERE position IN (SELECT position FROM events WHERE device = ?)", key)
+    db.execute("DELETE FROM events WHERE device = ?", key)
+    db.execute("UPDATE devices SET last_seq = 0, last_hash = ? WHERE key = ?", FIRST_PREVIOUS_HASH, key)
 
 
 def find_first_absent(db: Database, after: int) -> dict[str, int]:
