@@ -144,9 +144,9 @@ class Maintenance:
         count = 0
         with low_priority.run_alone(directory / EMBEDDING_LOCK) as is_alone:
             while is_alone and not low_priority.is_on_battery():
-                embedded = meaning.catch_up(self._context.store.db, PASSAGES_AT_ONCE, include_sessions=True)
-                count += embedded
-                if not embedded:
+                passage_count = meaning.catch_up(self._context.store.db, PASSAGES_AT_ONCE, include_sessions=True)
+                count += passage_count
+                if not passage_count:
                     break
         return count
 

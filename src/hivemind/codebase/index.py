@@ -378,11 +378,11 @@ class CodeIndex:
         """Read files, store what changed in them, and return how many changed."""
         batches = (paths[start : start + BATCH_FILES] for start in range(0, len(paths), BATCH_FILES))
         requests = (writing.make_requests(self.db, batch) for batch in batches)
-        changed = done = 0
+        changed = file_count = 0
         for files in workers.read_files(self.root, requests, len(paths)):
             changed += writing.store_files(self.db, files)
-            done += len(files)
-            progress(done, len(paths))
+            file_count += len(files)
+            progress(file_count, len(paths))
         # While another process fills the index, that process links all files in the end.
         writing.link_files(self.db, None if is_whole else MAX_QUICK_FILES)
         return changed
