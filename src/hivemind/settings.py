@@ -77,7 +77,7 @@ class Settings:
         """Load the settings of this user: from the environment, else the file, else the default."""
         environ = os.environ if environ is None else environ
         defaults = _make_defaults(Path(data_directory(environ)))
-        return replace(defaults, **_read_file(defaults) | _read_environment(defaults, environ))
+        return replace(defaults, **_read_file(defaults) | _read_environment(environ))
 
     def store_directory(self, name: str | None) -> Path:
         """The folder of a named store; without a name, of the default store."""
@@ -102,11 +102,10 @@ class Setting:
     meaning: str
 
 
-def list_settings(environ: Mapping[str, str] | None = None) -> tuple[Setting, ...]:
+def list_settings() -> tuple[Setting, ...]:
     """All settings with their current values, in the order of the reference."""
-    environ = os.environ if environ is None else environ
-    defaults, current = _make_defaults(Path(data_directory(environ))), Settings.load(environ)
-    file_values, environment_values = _read_file(defaults), _read_environment(defaults, environ)
+    defaults, current = _make_defaults(Path(data_directory(os.environ))), Settings.load()
+    file_values, environment_values = _read_file(defaults), _read_environment(os.environ)
     meanings = read_meanings()
     return tuple(
         Setting(
@@ -178,7 +177,7 @@ def _make_defaults(home: Path) -> Settings:
     return Settings(home=home, person=_login_name())
 
 
-def _read_environment(defaults: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
+def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     texts = {name: environ.get(_variable_name(name), "") for name in _names() if name not in FILE_ONLY}
     values = {}
     for name, text in texts.items():

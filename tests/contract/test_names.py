@@ -23,10 +23,10 @@ PRONOUN = re.compile("both|one|others|rest|some|things?|those")
 NOUN_IN_ED = re.compile("embed|feed|indeed|need|seed|speed|added|changed|deleted|updated")
 """The last four are the parts of a difference, and named so everywhere."""
 
-MAX_VAGUE_VARIABLES_PERCENT = 2
-MAX_VAGUE_FUNCTIONS_PERCENT = 1
+MAX_VAGUE_VARIABLES_PERCENT = 1
+MAX_VAGUE_FUNCTIONS_PERCENT = 0.5
 MAX_MODULE_LINES = 500
-MIN_COMMENTS_PER_100_LINES = 2.7
+MIN_COMMENTS_PER_100_LINES = 3.1
 LONG_MODULES = {
     "capture/redact.py": "the hook loads it at every step, and each further file costs start-up time",
     "capture/secret_rules.py": "a table of rules",

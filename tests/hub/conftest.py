@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from hivemind import Hivemind
+from hivemind.app.context import Context
 from hivemind.app.team_host import Host
 from hivemind.hub.limits import RequestCounter
 from hivemind.hub.store import Hub
+from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
+from hivemind.store import Store
 from tests.browser import browser
-from tests.hub.people import Person
+from tests.conftest import Clock
+from tests.hub.people import REPOSITORY, Opened, Person
 from tests.hub.serving import Served, serving
 from tests.hub_fixtures import empty_database, hub, hub_address, postgres_folder
 
@@ -38,6 +43,22 @@ def served(running: Served) -> Served:
 def person(tmp_path: Path, make_repository: Callable[..., Path]) -> Person:
     """Somebody by their name, in a home and a clone of theirs."""
     return Person(tmp_path, make_repository)
+
+
+@pytest.fixture
+def device(tmp_path: Path, clock: Clock) -> Iterator[Opened]:
+    """A person's device by their name."""
+    minds: list[Hivemind] = []
+
+    def open_for(person: str) -> Hivemind:
+        settings = Settings(home=tmp_path / person, person=person, model="none")
+        writer = Writer(actor=person, channel=Channel.PERSON)
+        minds.append(Hivemind(Context(Store.open(tmp_path / person), settings, REPOSITORY, writer, clock)))
+        return minds[-1]
+
+    yield open_for
+    for mind in minds:
+        mind.close()
 
 
 @pytest.fixture

@@ -9,6 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hivemind import Hivemind
+from hivemind.model.scope import Repository
+from tests.hub.serving import Served
+
+REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
+Opened = Callable[[str], Hivemind]
+
+
+def remember(served: Served, token: str, text: str) -> str:
+    """The id of a new memory of the team, stored over HTTP."""
+    answer = served.ask("POST", "/v1/memories", token, {"text": text, "repo": REPOSITORY.id})
+    assert answer.status == 200, answer.body
+    return str(answer.body["id"])
+
 
 @dataclass
 class Run:

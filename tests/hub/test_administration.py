@@ -1,43 +1,18 @@
 """What admins do to a team: it takes effect at once, it is on record, and nobody else can do it."""
 
 import json
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.context import Context
 from hivemind.errors import AccessRevoked, NotFound, Unauthenticated
 from hivemind.hub.client import HubClient
 from hivemind.hub.store import CONTENT_TABLES, Hub
-from hivemind.model.memory import Channel, Writer
-from hivemind.model.scope import Repository
 from hivemind.model.team import Role
-from hivemind.settings import Settings
-from hivemind.store import Store
-from tests.conftest import Clock
-from tests.hub.people import Person
+from tests.hub.people import Opened, Person, remember
 from tests.hub.serving import Served
-
-REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
-Opened = Callable[[str], Hivemind]
-
-
-@pytest.fixture
-def device(tmp_path: Path, clock: Clock) -> Iterator[Opened]:
-    minds: list[Hivemind] = []
-
-    def open_for(person: str) -> Hivemind:
-        settings = Settings(home=tmp_path / person, person=person, model="none")
-        writer = Writer(actor=person, channel=Channel.PERSON)
-        minds.append(Hivemind(Context(Store.open(tmp_path / person), settings, REPOSITORY, writer, clock)))
-        return minds[-1]
-
-    yield open_for
-    for mind in minds:
-        mind.close()
 
 
 @pytest.fixture
@@ -47,12 +22,6 @@ def admin(served: Served, team: str) -> str:
 
 def list_texts(mind: Hivemind) -> list[str]:
     return sorted(memory.text for memory in mind.list())
-
-
-def remember(served: Served, token: str, text: str) -> str:
-    answer = served.ask("POST", "/v1/memories", token, {"text": text, "repo": REPOSITORY.id})
-    assert answer.status == 200, answer
-    return str(answer.body["id"])
 
 
 def test_a_removed_device_loses_its_access_and_its_copy_and_erasures_do_not_wait_for_it(

@@ -365,6 +365,28 @@ def test_a_copied_store_gets_a_chain_of_its_own_and_keeps_what_it_had_not_sent(
     assert (alice.maintenance.audit(), copy.maintenance.audit(), log.verify(team.db)) == ((), (), [])
 
 
+def test_a_copied_store_that_erased_something_unsent_still_syncs_what_is_left(
+    team: Store, device: Opened, tmp_path: Path
+) -> None:
+    alice = device("alice")
+    line = Line(team, writer("alice"))
+    alice.remember("Tests run with tox", scope=Scope.TEAM)
+    alice.team.sync(line)
+    shutil.copytree(tmp_path / "alice", tmp_path / "copy")
+    copy = device("copy")
+    alice.remember("Standup is at ten", scope=Scope.TEAM)
+    alice.team.sync(line)
+    copy.erase(copy.remember("The vault code is xylophone42", scope=Scope.TEAM).id)
+    copy.remember("Linting runs with ruff", scope=Scope.TEAM)
+
+    assert copy.team.sync(line).refused == ()
+    alice.team.sync(line)
+
+    shared_texts = ["Linting runs with ruff", "Standup is at ten", "Tests run with tox"]
+    assert (texts(alice), texts(copy)) == (shared_texts, shared_texts)
+    assert (alice.maintenance.audit(), copy.maintenance.audit(), log.verify(team.db)) == ((), (), [])
+
+
 def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("For all of us", scope=Scope.TEAM)

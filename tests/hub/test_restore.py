@@ -3,7 +3,7 @@
 import secrets
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,21 +13,16 @@ import psycopg
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.context import Context
 from hivemind.app.team_host import Host
 from hivemind.errors import AccessRevoked, Refused
 from hivemind.hub.client import HubClient
 from hivemind.hub.store import Hub
-from hivemind.model.memory import Channel, Writer
-from hivemind.model.scope import Repository
 from hivemind.model.team import Bookmark, ChainHead, Role, SyncResult
 from hivemind.settings import Settings
-from hivemind.store import Store, sync_state
+from hivemind.store import sync_state
 from tests import postgres
-from tests.conftest import Clock
+from tests.hub.people import REPOSITORY, Opened, remember
 from tests.hub.serving import Served, serving
-
-REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
 
 
 class RestorableHub:
@@ -80,27 +75,6 @@ def hub(postgres_folder: str, tmp_path: Path) -> Iterator[RestorableHub]:
     hub.host.close()
 
 
-@pytest.fixture
-def device(tmp_path: Path, clock: Clock) -> Iterator[Callable[[str], Hivemind]]:
-    minds: list[Hivemind] = []
-
-    def open_for(person: str) -> Hivemind:
-        settings = Settings(home=tmp_path / person, person=person, model="none")
-        writer = Writer(actor=person, channel=Channel.PERSON)
-        minds.append(Hivemind(Context(Store.open(tmp_path / person), settings, REPOSITORY, writer, clock)))
-        return minds[-1]
-
-    yield open_for
-    for mind in minds:
-        mind.close()
-
-
-def remember(served: Served, token: str, text: str) -> str:
-    answer = served.ask("POST", "/v1/memories", token, {"text": text, "repo": REPOSITORY.id})
-    assert answer.status == 200, answer.body
-    return str(answer.body["id"])
-
-
 def list_texts(mind: Hivemind) -> list[str]:
     return sorted(memory.text for memory in mind.list(limit=500))
 
@@ -120,7 +94,7 @@ LATER_TEXTS = ("Linting runs with ruff", "Releases are cut from main", "The logo
 
 @pytest.mark.parametrize("way", ["into a new database", "into the same database", "unnoticed by the hub"])
 def test_after_a_restore_nothing_that_a_device_knows_is_lost_and_nothing_new_is_missed(
-    hub: RestorableHub, device: Callable[[str], Hivemind], way: str
+    hub: RestorableHub, device: Opened, way: str
 ) -> None:
     if way == "unnoticed by the hub":
         hub.hide_place()
@@ -155,7 +129,7 @@ def test_after_a_restore_nothing_that_a_device_knows_is_lost_and_nothing_new_is_
 
 
 def test_erasures_and_revocations_after_the_dump_are_applied_again_from_a_device_that_knows_them(
-    hub: RestorableHub, device: Callable[[str], Hivemind]
+    hub: RestorableHub, device: Opened
 ) -> None:
     alice = device("alice")
     with hub.served() as served:
@@ -190,9 +164,7 @@ def test_erasures_and_revocations_after_the_dump_are_applied_again_from_a_device
         assert served.ask("GET", "/v1/audit", hub.admin).body == []
 
 
-def test_an_hour_old_dump_is_restored_under_load_and_everything_converges(
-    hub: RestorableHub, device: Callable[[str], Hivemind]
-) -> None:
+def test_an_hour_old_dump_is_restored_under_load_and_everything_converges(hub: RestorableHub, device: Opened) -> None:
     people = ("alice", "bob", "carol")
     minds = {name: device(name) for name in people}
     with hub.served() as served:
@@ -224,9 +196,7 @@ def test_an_hour_old_dump_is_restored_under_load_and_everything_converges(
     assert [minds[name].maintenance.audit() for name in people] == [()] * len(people)
 
 
-def test_a_promoted_replica_that_lacks_the_last_entries_gets_them_back(
-    hub: RestorableHub, device: Callable[[str], Hivemind]
-) -> None:
+def test_a_promoted_replica_that_lacks_the_last_entries_gets_them_back(hub: RestorableHub, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     with hub.served() as served:
         tokens = {name: served.token("payments", Role.WRITER, name) for name in ("alice", "bob")}
@@ -264,7 +234,7 @@ def wait_for_replica(primary_address: str, replica_address: str) -> None:
             time.sleep(0.05)
 
 
-def test_nobody_can_bring_back_what_the_hub_never_had(hub: RestorableHub, device: Callable[[str], Hivemind]) -> None:
+def test_nobody_can_bring_back_what_the_hub_never_had(hub: RestorableHub, device: Opened) -> None:
     alice, mallory = device("alice"), device("mallory")
     with hub.served() as served:
         tokens = {name: served.token("payments", Role.WRITER, name) for name in ("alice", "mallory")}
@@ -285,9 +255,7 @@ def test_nobody_can_bring_back_what_the_hub_never_had(hub: RestorableHub, device
         assert "Alice has not sent this" not in list_hub_texts(served, hub.admin)
 
 
-def test_what_was_refused_stays_refused_and_nobody_can_keep_content_out(
-    hub: RestorableHub, device: Callable[[str], Hivemind]
-) -> None:
+def test_what_was_refused_stays_refused_and_nobody_can_keep_content_out(hub: RestorableHub, device: Opened) -> None:
     alice, mallory = device("alice"), device("mallory")
     with hub.served() as served:
         tokens = {name: served.token("payments", Role.WRITER, name) for name in ("alice", "mallory")}
@@ -322,9 +290,7 @@ def test_what_was_refused_stays_refused_and_nobody_can_keep_content_out(
         assert served.ask("GET", "/v1/audit", hub.admin).body == []
 
 
-def test_an_operator_tells_the_hub_of_a_restore_that_it_cannot_see(
-    hub: RestorableHub, device: Callable[[str], Hivemind]
-) -> None:
+def test_an_operator_tells_the_hub_of_a_restore_that_it_cannot_see(hub: RestorableHub, device: Opened) -> None:
     alice = device("alice")
     with hub.served() as served:
         token = served.token("payments", Role.WRITER, "alice")

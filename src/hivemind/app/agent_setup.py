@@ -130,8 +130,8 @@ class Agents:
         # Where no agent uses the server, there is no need to start it.
         if any(health.server for health in every):
             findings.append(_server(launch))
-        if hooked := [health.agent for health in every if health.hooks]:
-            findings.append(_hook(launch, hooked[0]))
+        if agents_with_hooks := [health.agent for health in every if health.hooks]:
+            findings.append(_hook(launch, agents_with_hooks[0]))
         return (*findings, *self._spool(), self._quarantine())
 
     def _spool(self) -> Iterator[Finding]:
@@ -153,12 +153,12 @@ class Agents:
         return Finding(what="quarantine", is_well=False, detail=detail, remedy=INSPECT)
 
 
-def _apply(planned: Connection) -> Connection:
+def _apply(new_connection: Connection) -> Connection:
     try:
-        file_changes.apply(planned.plan.changes)
+        file_changes.apply(new_connection.plan.changes)
     except HivemindError as error:
-        return planned.with_problems(str(error))
-    return planned
+        return new_connection.with_problems(str(error))
+    return new_connection
 
 
 def _check(applied: Connection, place: InstallTarget, launch: Launch, server_problems: Sequence[str]) -> Connection:

@@ -56,8 +56,8 @@ class AnchoredCheckout:
         for proposal in proposals:
             anchors = anchor.anchor_edited_symbols(self.index, edits[proposal.memory_id], commit)
             if not anchors and (proposal.links or looks_like_code(proposal.text)):
-                found = anchor.find_anchors(self.index, proposal.links, (), proposal.text, commit)
-                anchors = anchor.anchor_as_said(self.index, proposal, found)
+                named_anchors = anchor.find_anchors(self.index, proposal.links, (), proposal.text, commit)
+                anchors = anchor.anchor_as_said(self.index, proposal, named_anchors)
             yield proposal.memory_id, anchors
 
     def edited_symbols(self, path: str, diffs: Sequence[str]) -> set[str]:

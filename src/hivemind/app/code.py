@@ -103,14 +103,14 @@ class Code:
         """Find memories, files and callers related to a file, folder, module, symbol or task."""
         return self._neighbourhood.find_related(target, limit, progress)
 
-    def neighbours(self, files: Sequence[str], *, limit: int = 5) -> tuple[RelatedFile, ...]:
+    def neighbours(self, files: Sequence[str]) -> tuple[RelatedFile, ...]:
         """Find the files most related to some files: edited together, importing or imported."""
         inside = tuple(filter(None, (self._path_in_tree(file) for file in files))) if self._checkout.exists else ()
-        return self._neighbourhood.neighbours(inside, limit) if inside else ()
+        return self._neighbourhood.neighbours(inside) if inside else ()
 
-    def near(self, target: str = "", *, limit: int = 12) -> CodeSurroundings:
+    def near(self, target: str = "") -> CodeSurroundings:
         """Return the contents, related files and linked memories of a file or folder."""
-        return self._neighbourhood.near(target, limit)
+        return self._neighbourhood.near(target)
 
     def file_at(self, path: str, commit: str = "") -> str:
         """Read a file at a commit, or at the one checked out."""
@@ -129,8 +129,8 @@ class Code:
         changed = self._checkout.index.refresh(progress)
         files, symbols = self._checkout.index.count_files_and_symbols()
         left_out = self._checkout.index.count_left_out()
-        linked = self.relink_unlinked()
-        return IndexReport(files=files, symbols=symbols, changed=changed, linked=linked, left_out=left_out)
+        linked_count = self.relink_unlinked()
+        return IndexReport(files=files, symbols=symbols, changed=changed, linked=linked_count, left_out=left_out)
 
     def relink_unlinked(self) -> int:
         """Link memories that name code which the index knows by now, and return how many; call it after indexing."""
@@ -141,10 +141,10 @@ class Code:
         ]
         claims = [Claim(text=memory.text, scope=memory.scope, links=memory.links) for memory in own]
         anchors = checkout.anchors_for(claims, context.edited_files)
-        pairs = [(memory, found) for memory, found in zip(own, anchors, strict=True) if found]
-        for memory, found in pairs:
-            anchored = MemoryAnchored(memory_id=memory.id, anchors=found)
-            context.change(memory, [context.factory.about(memory, anchored)])
+        pairs = [(memory, matches) for memory, matches in zip(own, anchors, strict=True) if matches]
+        for memory, matches in pairs:
+            fact = MemoryAnchored(memory_id=memory.id, anchors=matches)
+            context.change(memory, [context.factory.about(memory, fact)])
         return len(pairs)
 
     def count_links(self) -> tuple[int, int]:

@@ -29,10 +29,10 @@ def plan_consolidation(context: Context, unused_for: str) -> Consolidation:
     uses = receipts.count_uses(db, [memory.id for memory in standing], "")
     merges = tuple(find_merges(standing, lambda memory: (int(memory.trust), uses.get(memory.id, 0))))
     merged_ids = {memory.id for merge in merges for memory in (merge.keep, *merge.duplicates)}
-    others = [memory for memory in standing if memory.id not in merged_ids]
-    retirements = {item.memory.id: item for item in _find_unused(others, last_shown, since)}
+    unmerged_memories = [memory for memory in standing if memory.id not in merged_ids]
+    retirements = {item.memory.id: item for item in _find_unused(unmerged_memories, last_shown, since)}
     # That its code is gone is the stronger reason.
-    retirements |= {item.memory.id: item for item in _find_gone(context, others, since)}
+    retirements |= {item.memory.id: item for item in _find_gone(context, unmerged_memories, since)}
     return Consolidation(merges=merges, retirements=tuple(retirements.values()))
 
 

@@ -53,13 +53,13 @@ class Demo:
     home: Path
 
 
-def build_demo(folder: Path, person: str, now: datetime | None = None) -> Demo:
+def build_demo(folder: Path, person: str) -> Demo:
     """Make the project and its store in a new folder; memories belong to this person."""
     if folder.exists() and any(folder.iterdir()):
         raise InvalidInput(f"{folder} is not empty; name a new folder")
     data = tomllib.loads(resources.files("hivemind.app").joinpath("harbour.toml").read_text("utf-8"))
     demo = Demo(repository=folder / "harbour", home=folder / "home")
-    _DemoBuilder(demo, data, person, now or datetime.now(UTC)).build()
+    _DemoBuilder(demo, data, person, datetime.now(UTC)).build()
     return demo
 
 

@@ -152,11 +152,11 @@ class Devices:
     def status(self) -> DevicesStatus:
         """Return how far this machine and the others have come, from the files that are here; changes nothing."""
         state = self._require_state()
-        others: Sequence[OtherDevice] = ()
+        other_devices: Sequence[OtherDevice] = ()
         problems: Sequence[str] = ()
         try:
             folder = open_last_copy(state.location, self._directory / CLONE_FOLDER)
-            others, problems = look(self._store, folder, state)
+            other_devices, problems = look(self._store, folder, state)
         except Unavailable as error:
             problems = (str(error),)
         own_end = max((segment.last for segment in state.segments if segment.chain == state.device), default=0)
@@ -172,7 +172,7 @@ class Devices:
                 with_sessions=state.with_sessions, excluded_repos=state.excluded_repos,
                 excluded_tags=state.excluded_tags,
             ),
-            machines=(this, *map(_describe_machine, others)), problems=tuple(problems),
+            machines=(this, *map(_describe_machine, other_devices)), problems=tuple(problems),
             unconfirmed_erasures=len(state.erasures),
         )  # fmt: skip
 
@@ -192,13 +192,13 @@ class Devices:
         with self._lock():
             state = self._require_state()
             with self._open(state.location) as folder:
-                others, _ = look(self._store, folder, state)
+                other_devices, _ = look(self._store, folder, state)
                 # Also one whose files are lost: somebody may wait for it to confirm an erasure.
-                names = state.names | {other.directory: other.head.name for other in others}
+                names = state.names | {other.directory: other.head.name for other in other_devices}
                 matches = [directory for directory, name in names.items() if machine in (name, directory)]
                 if len(matches) != 1:
-                    listed = ", ".join(f"{name} ({directory})" for directory, name in names.items()) or "there are none"
-                    raise NotFound(f"{machine!r} is not the name of one other machine; the others: {listed}")
+                    hint = ", ".join(f"{name} ({directory})" for directory, name in names.items()) or "there are none"
+                    raise NotFound(f"{machine!r} is not the name of one other machine; the others: {hint}")
                 state, report = self._exchange(folder, state, quietly, removing=matches[0])
             return self._finish(state, report)
 
@@ -309,8 +309,8 @@ class Devices:
         receipt = erase.load_receipt(self._store.db, batch)
         names = {place.name for place in places}
         if receipt and not set(places) <= set(receipt.places):
-            others = [place for place in receipt.places if place.name not in names]
-            erase.record_receipt(self._store, self._context.factory, replace(receipt, places=(*others, *places)))
+            other_places = [place for place in receipt.places if place.name not in names]
+            erase.record_receipt(self._store, self._context.factory, replace(receipt, places=(*other_places, *places)))
 
 
 def _choose(state: DeviceState, choices: Choices) -> DeviceState:

@@ -53,9 +53,9 @@ def examine_sessions(
             " with 'hivemind config set learn_with_daily'"
         )
     proposed_count = dropped_count = 0
-    chosen = candidates[:left_today]
+    selection = candidates[:left_today]
     # One by one, each on record before the next: whoever stops this knows what was sent.
-    for session in chosen:
+    for session in selection:
         view = SessionView(steps=sessions.read_observations(context.store.db, session), root=session.directory)
         # Secrets were redacted when the session was recorded.
         question = examine.build_question(view)
@@ -73,8 +73,8 @@ def examine_sessions(
         proposed_count += count
         dropped_count += lessons.dropped_count
     return ExaminationReport(
-        agent=name, sessions=len(chosen), proposed=proposed_count, dropped=dropped_count,
-        left_today=left_today - len(chosen),
+        agent=name, sessions=len(selection), proposed=proposed_count, dropped=dropped_count,
+        left_today=left_today - len(selection),
     )  # fmt: skip
 
 

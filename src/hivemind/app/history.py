@@ -104,7 +104,7 @@ class History:
         actor = self._context.author.actor if self._own_only else ""
         return WeekSummary(*receipts.summarise_since(self._context.store.db, self._context.sight(), since, actor))
 
-    def days(self, count: int = 30, *, everywhere: bool = False) -> tuple[DailyStats, ...]:
+    def days(self, count: int = 30) -> tuple[DailyStats, ...]:
         """Count memories, recalls, briefs and tokens of the last days, today last."""
         db, today = self._context.store.db, self._context.clock()
         dates = [
@@ -112,7 +112,7 @@ class History:
             for back in reversed(range(count))
         ]
         new_by_date: dict[str, dict[str, int]] = defaultdict(dict)
-        for date, status, number in memories.count_by_day(db, self._context.sight(everywhere=everywhere), dates[0]):
+        for date, status, number in memories.count_by_day(db, self._context.sight(), dates[0]):
             new_by_date[date][status] = number
         receipts_by_date = {row[0]: row[1:] for row in receipts.count_by_day(db, dates[0])}
         # The empty date counts everything before the first day.

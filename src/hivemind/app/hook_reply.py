@@ -47,10 +47,10 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = ()) -> st
             case "subagent":
                 text = mind.actions.for_subagent(request.prompt).text
             case "before":
-                text = _tell(mind, request, cues, mind.actions.before_call(request.steps))
+                text = _tell(request, cues, mind.actions.before_call(request.steps))
             case "after":
                 hears_before = agent in agents.HEAR_BEFORE_CALLS
-                text = _tell(mind, request, cues, mind.actions.after_call(request.steps, hears_before=hears_before))
+                text = _tell(request, cues, mind.actions.after_call(request.steps, hears_before=hears_before))
             case _:
                 text = _brief(mind, request)
         return agent_module.reply(event, text)
@@ -67,7 +67,7 @@ def _brief(mind: Hivemind, request: HookRequest) -> str:
     return mind.brief().text
 
 
-def _tell(mind: Hivemind, request: HookRequest, cues: Sequence[str], reply: ActionReply) -> str:
+def _tell(request: HookRequest, cues: Sequence[str], reply: ActionReply) -> str:
     if reply.is_complete:
         root = cue_file.find_root(str(request.directory or Path.cwd()))
         cue_file.mark_answered(data_directory(os.environ), root, request.session, cues)

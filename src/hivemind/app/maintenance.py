@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from hivemind.recall.comparison import ModelComparison
 
 EMBEDDING_LOCK = "embedding.lock"
+COMPARED_MEMORIES = 100
+"""Enough to tell models apart, in seconds rather than minutes."""
 PASSAGES_AT_ONCE = 32
 """Between two looks at the battery; about a second of work."""
 
@@ -113,11 +115,10 @@ class Maintenance:
         self._context.embedder = LazyEmbedder(name)
         return self.model()
 
-    def compare_models(self, names: Sequence[str], sample: int = 100) -> "tuple[ModelComparison, ...]":
+    def compare_models(self, names: Sequence[str]) -> "tuple[ModelComparison, ...]":
         """Compare models by how well the first half of a memory finds it, and by speed."""
-        texts = [
-            memory.text for memory in memories.list_memories(self._context.store.db, self._context.query(limit=sample))
-        ]
+        query = self._context.query(limit=COMPARED_MEMORIES)
+        texts = [memory.text for memory in memories.list_memories(self._context.store.db, query)]
         compare = importlib.import_module("hivemind.recall.comparison").compare
         return tuple(compare(name, texts) for name in names)
 
@@ -143,9 +144,9 @@ class Maintenance:
         count = 0
         with low_priority.run_alone(directory / EMBEDDING_LOCK) as is_alone:
             while is_alone and not low_priority.is_on_battery():
-                embedded = meaning.catch_up(self._context.store.db, PASSAGES_AT_ONCE, include_sessions=True)
-                count += embedded
-                if not embedded:
+                passage_count = meaning.catch_up(self._context.store.db, PASSAGES_AT_ONCE, include_sessions=True)
+                count += passage_count
+                if not passage_count:
                     break
         return count
 

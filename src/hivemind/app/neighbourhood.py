@@ -20,7 +20,11 @@ from hivemind.store.projections import memories
 from hivemind.text.clean import validate_text
 
 MOST_FILES = 10
-"""Files that are shown as bearing on something."""
+"""Files that are shown with an answer about code."""
+MOST_RELATED = 12
+"""Files that are shown beside a file in the viewer."""
+MOST_NEIGHBOURS = 5
+"""Files that an agent is given with the files it asked about; each costs it tokens."""
 MOST_CHILDREN = 2_000
 """Parts of a folder that are shown."""
 INDEX_AGE_SECONDS = 10.0
@@ -53,13 +57,13 @@ class Neighbourhood:
             )
         return RelatedContext(recall=self._answers.with_receipt(answer), callers=self._callers(symbols))
 
-    def neighbours(self, files: tuple[str, ...], limit: int) -> tuple[RelatedFile, ...]:
+    def neighbours(self, files: tuple[str, ...]) -> tuple[RelatedFile, ...]:
         """Find the files most related to some files."""
         self._checkout.index.refresh_if_older(INDEX_AGE_SECONDS)
         sessions_together = shared_sessions(self._context.store.db, self._context.repository, files)
         near = graph.find_related(self._checkout.index, files, MOST_FILES, sessions_together)
         # To lie in the same folder is no reason to be told of it.
-        return tuple(file for file in near if file.why != (graph.Relation.SAME_FOLDER,))[:limit]
+        return tuple(file for file in near if file.why != (graph.Relation.SAME_FOLDER,))[:MOST_NEIGHBOURS]
 
     def behind(self, memory: Memory) -> tuple[AnchoredCode, ...]:
         """Return the code of a memory's anchors, then and now."""
@@ -77,7 +81,7 @@ class Neighbourhood:
         """Read a file at a commit, or at the one checked out."""
         return snapshots.read_file(self._checkout.root, path, commit)
 
-    def near(self, target: str, limit: int) -> CodeSurroundings:
+    def near(self, target: str) -> CodeSurroundings:
         """Return the contents, related files and linked memories of a file or folder."""
         index = self._checkout.index
         if not index.is_built:
@@ -88,7 +92,7 @@ class Neighbourhood:
         children = () if is_file else tuple(graph.list_children(index, target)[:MOST_CHILDREN])
         if target and not is_file and not children:
             raise NotFound(f"there is nothing called {target!r} in this working tree")
-        related_files = tuple(graph.find_related(index, (target,), limit)) if is_file else ()
+        related_files = tuple(graph.find_related(index, (target,), MOST_RELATED)) if is_file else ()
         return CodeSurroundings(
             target=target,
             is_file=is_file,

@@ -229,8 +229,8 @@ class Sessions:
             candidates = [self._session(session, everywhere=False)]
         else:
             excluded_ids = self._active() | list_examined_ids(context)
-            listed = sessions.list_sessions(context.store.db, context.sight(), limit=RECENT)
-            waiting = [candidate for candidate in listed if candidate.id not in excluded_ids and candidate.task]
+            recent = sessions.list_sessions(context.store.db, context.sight(), limit=RECENT)
+            waiting = [candidate for candidate in recent if candidate.id not in excluded_ids and candidate.task]
             candidates = waiting[:limit]
         return examine_sessions(context, agent, candidates, self._propose_lessons, announce)
 

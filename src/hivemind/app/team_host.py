@@ -211,13 +211,11 @@ class Host:
             access.record_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
 
     @contextmanager
-    def mind(
-        self, who: AdmittedMember, repo: str = "", session: str = "", *, read_only: bool = False
-    ) -> Iterator[TeamMind]:
+    def mind(self, who: AdmittedMember, repo: str = "", *, read_only: bool = False) -> Iterator[TeamMind]:
         """Open the team's memory for a member, seen from a repository; with ``read_only``, a replica may answer."""
         # Trust follows from the channel, so an agent's token must not write as a person.
         channel = Channel.AGENT if who.member.is_agent else Channel.PERSON
-        writer = Writer(actor=who.member.person, channel=channel, session_id=session)
+        writer = Writer(actor=who.member.person, channel=channel)
         # The hub's own settings name whoever runs it, not the member.
         settings = replace(self._settings, person=who.member.person)
         with self._hub.open_team(who.team, who.member, read_only=read_only) as store:

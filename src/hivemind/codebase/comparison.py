@@ -193,16 +193,14 @@ def _align_statements(old: Branch, new: Branch) -> list[tuple[Tree, Tree]] | Non
             if position not in partners and (candidates := positions.get(key(child))):
                 partners[position] = candidates.pop(0)
     # What is left must be equal in place; it may differ in names that were renamed everywhere.
-    rest = sorted(set(range(len(new.children))) - set(partners.values()))
+    unpaired_indices = sorted(set(range(len(new.children))) - set(partners.values()))
     for position in range(len(old.children)):
         if position not in partners:
-            partners[position] = rest.pop(0)
+            partners[position] = unpaired_indices.pop(0)
     order = [partners[position] for position in range(len(old.children))]
-    swapped = [
-        (first, second) for second in range(len(order)) for first in range(second) if order[first] > order[second]
-    ]
-    if len(swapped) > MAX_SWAPPED or not all(
-        are_independent(old.children[first], old.children[second]) for first, second in swapped
+    swaps = [(first, second) for second in range(len(order)) for first in range(second) if order[first] > order[second]]
+    if len(swaps) > MAX_SWAPPED or not all(
+        are_independent(old.children[first], old.children[second]) for first, second in swaps
     ):
         return None
     return [(old.children[position], new.children[partner]) for position, partner in enumerate(order)]
@@ -229,8 +227,8 @@ def _list_replacements(before: Sequence[str], after: Sequence[str]) -> Iterator[
     # Most edits are small, so equal beginnings and ends are set aside first.
     shorter = min(len(before), len(after))
     start = next((position for position in range(shorter) if before[position] != after[position]), shorter)
-    rest = shorter - start
-    end = next((position for position in range(rest) if before[-1 - position] != after[-1 - position]), rest)
+    remainder = shorter - start
+    end = next((position for position in range(remainder) if before[-1 - position] != after[-1 - position]), remainder)
     before, after = before[start : len(before) - end], after[start : len(after) - end]
     if max(len(before), len(after)) > MAX_COMPARED:
         return

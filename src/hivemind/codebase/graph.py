@@ -162,8 +162,8 @@ def find_callers(index: CodeIndex, symbol: Symbol) -> Callers:
     else:
         certain = [caller for caller, _ in mentions]
     callers = {caller.key: caller for caller in certain}
-    others = {caller.key for caller, _ in mentions} - callers.keys()
-    return Callers(symbols=tuple(callers.values()), unresolved=len(others), namesakes=len(namesakes))
+    other_keys = {caller.key for caller, _ in mentions} - callers.keys()
+    return Callers(symbols=tuple(callers.values()), unresolved=len(other_keys), namesakes=len(namesakes))
 
 
 def _find_mentions(index: CodeIndex, name: str) -> Iterator[tuple[Symbol, str]]:

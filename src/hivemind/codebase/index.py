@@ -216,13 +216,13 @@ class CodeIndex:
         query = "SELECT path FROM files WHERE instr(replace(replace(lower(path), '-', ''), '_', ''), ?) ORDER BY path"
         return [path for (path,) in self._rows(query, normal_word)]
 
-    def find_similar_names(self, name: str, limit: int = 3) -> list[str]:
+    def find_similar_names(self, name: str) -> list[str]:
         """Simple names of symbols that are spelled most like this one, as last indexed."""
         query = "SELECT DISTINCT name FROM symbols WHERE kind != 'file' AND length(name) BETWEEN ? AND ?"
         # Names of very different length are never close, and comparing spellings is slow.
         tolerance = max(2, len(name) // 3)
         candidates = [candidate for (candidate,) in self._rows(query, len(name) - tolerance, len(name) + tolerance)]
-        return get_close_matches(name, candidates, limit)
+        return get_close_matches(name, candidates)
 
     @rebuild_if_damaged
     def folder_symbol(self, path: str) -> Symbol | None:
@@ -274,12 +274,12 @@ class CodeIndex:
         pattern = rb"(?m)^(?:[^\n=;\"']*[\w>*&)\]][ \t*&:]+)?[ \t]*" + word + rb"\b(?!\.)"
         return content is not None and re.search(pattern, content[1]) is not None
 
-    def find_similar(self, fingerprint: Fingerprint, limit: int = 50) -> list[Symbol]:
+    def find_similar(self, fingerprint: Fingerprint) -> list[Symbol]:
         """Symbols whose body may be similar to this one, as last indexed."""
         symbols: dict[tuple[str, str, str, int], Symbol] = {}
         for triple in unpack_first(fingerprint.sketch, LOOKUP_TRIPLES):
-            query = f"{SELECT_SYMBOLS} JOIN triples t ON t.symbol = s.id WHERE t.triple = ? LIMIT ?"
-            rows = self._rows(query, triple, limit)
+            query = f"{SELECT_SYMBOLS} JOIN triples t ON t.symbol = s.id WHERE t.triple = ? LIMIT 50"
+            rows = self._rows(query, triple)
             symbols.update((symbol.key, symbol) for symbol in map(symbol_from_row, rows))
         return list(symbols.values())
 
@@ -303,11 +303,11 @@ class CodeIndex:
         """The number of files that the last refresh left out, because there are more than are indexed."""
         return int(self.get_fact(LEFT_OUT_FACT) or 0)
 
-    def find_files(self, name: str, limit: int = 20) -> list[str]:
+    def find_files(self, name: str) -> list[str]:
         """Files with this name in any folder, as last indexed."""
         query = "SELECT path FROM files WHERE stem = ? LIMIT 1000"
         candidates = [path for (path,) in self._rows(query, imports.module_words(name)[-1])]
-        return [path for path in candidates if path == name or path.endswith(f"/{name}")][:limit]
+        return [path for path in candidates if path == name or path.endswith(f"/{name}")][:20]
 
     @property
     def is_built(self) -> bool:
@@ -378,11 +378,11 @@ class CodeIndex:
         """Read files, store what changed in them, and return how many changed."""
         batches = (paths[start : start + BATCH_FILES] for start in range(0, len(paths), BATCH_FILES))
         requests = (writing.make_requests(self.db, batch) for batch in batches)
-        changed = done = 0
+        changed = file_count = 0
         for files in workers.read_files(self.root, requests, len(paths)):
             changed += writing.store_files(self.db, files)
-            done += len(files)
-            progress(done, len(paths))
+            file_count += len(files)
+            progress(file_count, len(paths))
         # While another process fills the index, that process links all files in the end.
         writing.link_files(self.db, None if is_whole else MAX_QUICK_FILES)
         return changed

@@ -264,9 +264,9 @@ def _describe_edit(old: Symbol, new: Symbol, edit: SymbolChange, difference: Cod
         return _describe_signature(old, new)
     if difference is None or edit not in (SymbolChange.MEMBERS, SymbolChange.BODY_MAJOR):
         return _CHANGE_TEXTS[edit].format(share=_describe_share(old, new))
-    named = [f"member {member.name} {member.verb}" for member in difference.members[:MAX_NAMED_MEMBERS]]
-    more = len(difference.members) - len(named)
-    parts = [*(["body changed"] if difference.is_own else []), *named, *([f"{more} more members"] if more > 0 else [])]
+    notes = [f"member {member.name} {member.verb}" for member in difference.members[:MAX_NAMED_MEMBERS]]
+    more = len(difference.members) - len(notes)
+    parts = [*(["body changed"] if difference.is_own else []), *notes, *([f"{more} more members"] if more > 0 else [])]
     return ", ".join(parts)
 
 

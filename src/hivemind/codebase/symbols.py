@@ -132,8 +132,8 @@ def parse_file(path: str, source: bytes) -> ParsedFile | None:
     root = _parse(grammar, source) if grammar else None
     if grammar is None or root is None or _is_mostly_errors(root):
         return None
-    captured, spans, _ = _capture(grammar, root, source)
-    drafts = _nest(captured, source)
+    captures, spans, _ = _capture(grammar, root, source)
+    drafts = _nest(captures, source)
     _attach_docs(drafts, spans, source)
     definitions = tuple(
         Definition(

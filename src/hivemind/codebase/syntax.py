@@ -183,11 +183,11 @@ class _Builder:
         is_cast = self.grammar.has_erased_types and _CAST_NODE.search(node.type)
         if children and (is_cast or (len(children) == 1 and _TRANSPARENT.search(node.type))):
             return children[0]
-        written = frozenset(name for target in targets for name in _list_written(target))
+        written_names = frozenset(name for target in targets for name in _list_written(target))
         is_single = len(targets) == len(values) == 1 and isinstance(targets[0], Name) and targets[0].is_local
         # Neither `total += 1`, which also reads, nor a loop, which assigns many values.
         is_plain = ("=" in children or ":=" in children) and not _LOOP.search(node.type)
-        return Branch(node.type, tuple(children), written, values[0] if is_single and is_plain else None)
+        return Branch(node.type, tuple(children), written_names, values[0] if is_single and is_plain else None)
 
 
 def _bind(parent: Node, field: str, outer: _Binding) -> _Binding:
@@ -274,11 +274,11 @@ def _collect_written(tree: Tree) -> set[str]:
     return {name for branch in iter_branches(tree) for name in branch.written}
 
 
-def _only_declares(tree: Tree, written: set[str]) -> bool:
+def _only_declares(tree: Tree, written_names: set[str]) -> bool:
     """Whether a statement does nothing but give local names their value."""
     local_names = {name.text for name in iter_names(tree) if name.is_local}
     is_assignment = isinstance(tree, Branch) and re.search(r"declaration|assign|expression_statement", tree.kind)
-    return bool(is_assignment and written) and written <= local_names and not _leaves(tree)
+    return bool(is_assignment and written_names) and written_names <= local_names and not _leaves(tree)
 
 
 def _leaves(tree: Tree) -> bool:
@@ -321,8 +321,8 @@ def substitute(tree: Tree, values: Mapping[str, Tree], depth: int = 0) -> Tree:
         return tree
     if isinstance(tree, Name) and tree.text in values and depth <= MAX_DEPTH:
         # Without the name itself: `line = strip(line)` would be replaced for ever.
-        others = {name: value for name, value in values.items() if name != tree.text}
-        return substitute(values[tree.text], others, depth + 1)
+        other_values = {name: value for name, value in values.items() if name != tree.text}
+        return substitute(values[tree.text], other_values, depth + 1)
     if not isinstance(tree, Branch):
         return tree
     children = tuple(

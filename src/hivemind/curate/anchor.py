@@ -110,9 +110,9 @@ def anchor_as_said(index: CodeIndex, proposal: Proposal, anchors: Sequence[Ancho
     outlines = _read_past_outlines(index.root, commit, paths)
     past_symbols = {symbol.key: symbol for symbols in outlines.values() for symbol in symbols}
     as_said = [_date_anchor(anchor, past_symbols.get(anchor.symbol.key)) for anchor in anchors]
-    lost = [symbol for symbol in past_symbols.values() if symbol.path in lost_names.get(symbol.name, ())]
-    lost += [symbols[0] for path, symbols in outlines.items() if symbols and not tree.stamp(index.root, path)]
-    return deduplicate_anchors([*as_said, *(Anchor.of(symbol) for symbol in lost)])[:MAX_ANCHORS]
+    lost_symbols = [symbol for symbol in past_symbols.values() if symbol.path in lost_names.get(symbol.name, ())]
+    lost_symbols += [symbols[0] for path, symbols in outlines.items() if symbols and not tree.stamp(index.root, path)]
+    return deduplicate_anchors([*as_said, *(Anchor.of(symbol) for symbol in lost_symbols)])[:MAX_ANCHORS]
 
 
 def _read_past_outlines(root: Path, commit: str, paths: Iterable[str]) -> dict[str, Sequence[Symbol]]:
@@ -131,8 +131,8 @@ def _date_anchor(anchor: Anchor, past: Symbol | None) -> Anchor:
 def _find_lost_names(index: CodeIndex, text: str, commit: str, current: Collection[str]) -> dict[str, list[str]]:
     """Find names in a text that no file contains any more, and the files of that commit that did."""
     names = (last_word(name) for name in islice(find_names(text), MOST_LOST_NAMES))
-    lost = [name for name in names if name not in current and not git.find_files_with_word(index.root, name)]
-    found = {name: git.find_files_with_word_at(index.root, commit, name) for name in lost}
+    missing_names = [name for name in names if name not in current and not git.find_files_with_word(index.root, name)]
+    found = {name: git.find_files_with_word_at(index.root, commit, name) for name in missing_names}
     # A name in many files is a common word.
     return {name: files for name, files in found.items() if len(files) <= MAX_MENTION_MATCHES}
 

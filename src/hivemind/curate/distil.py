@@ -122,5 +122,5 @@ def _make_fact(proposal: Proposal, owner: str) -> MemoryRemembered:
 
 def _word_as_known(store: Store, fact: MemoryRemembered, repo: str) -> MemoryRemembered:
     """Give a proposal the words of a memory that says the same, so that it counts as another source of it."""
-    known = find_repetition(store.db, fact.text, repo)
-    return replace(fact, text=known.text, subject=known.subject) if known else fact
+    repetition = find_repetition(store.db, fact.text, repo)
+    return replace(fact, text=repetition.text, subject=repetition.subject) if repetition else fact

@@ -126,8 +126,8 @@ def _find_quoted_step(quote: str, steps: Sequence[Observation]) -> Observation |
     if len(words.split()) < FEWEST_QUOTED_WORDS:
         return None
     # Not the output of tools: whoever wrote a web page could put a lesson there.
-    spoken = [step for step in steps if step.seen in (ObservationKind.PROMPT, ObservationKind.REPLY)]
-    in_order = sorted(spoken, key=lambda step: step.seen is not ObservationKind.PROMPT)
+    messages = [step for step in steps if step.seen in (ObservationKind.PROMPT, ObservationKind.REPLY)]
+    in_order = sorted(messages, key=lambda step: step.seen is not ObservationKind.PROMPT)
     commands = [step for step in steps if step.command]
     quoting_steps = (
         step for step in (*in_order, *commands) if not step.subagent and words in normalise(step.text or step.command)

@@ -76,8 +76,8 @@ class LastingModel:
         ]
 
     def _score(self, measurements: Floats) -> Floats:
-        scaled = ((measurements - self.center) / self.scale).clip(-WIDEST, WIDEST)
-        scores: Floats = scaled @ self.weights[:-1] + self.weights[-1]
+        scaled_measurements = ((measurements - self.center) / self.scale).clip(-WIDEST, WIDEST)
+        scores: Floats = scaled_measurements @ self.weights[:-1] + self.weights[-1]
         return scores
 
 

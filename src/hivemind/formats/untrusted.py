@@ -16,6 +16,8 @@ MAX_MESSAGE_BYTES = 8 << 20
 MAX_LINE_BYTES = 16 << 20
 """Bytes of one line of a file; agents put screenshots of several megabytes into one."""
 
+ENDING_BYTES = 256
+"""Bytes kept of the end of a line that is too long: an MCP request may have its id there, which the refusal needs."""
 BYTE_ORDER_MARK = "\ufeff"
 DECODER = json.JSONDecoder()
 
@@ -90,21 +92,21 @@ def _is_too_deep(value: Any) -> bool:
     return True
 
 
-def read_lines(stream: BinaryIO, longest: int = MAX_LINE_BYTES, ending: int = 256) -> Iterator[Line]:
+def read_lines(stream: BinaryIO, longest: int = MAX_LINE_BYTES) -> Iterator[Line]:
     """The lines of a stream; only the beginning and end of a line that is too long, so that memory stays bounded."""
     number = 0
     while content := stream.readline(longest + 1):
         number += 1
         end, is_cut = b"", len(content) > longest and not content.endswith(b"\n")
         while is_cut and not end.endswith(b"\n") and (chunk := stream.readline(1 << 20)):
-            end = (end + chunk)[-ending:]
+            end = (end + chunk)[-ENDING_BYTES:]
         yield Line(number, content[:longest].rstrip(b"\r\n"), end.rstrip(b"\r\n"), is_cut)
 
 
-def read_text_lines(stream: BinaryIO, longest: int = MAX_MESSAGE_BYTES) -> Iterator[str]:
+def read_text_lines(stream: BinaryIO) -> Iterator[str]:
     """The lines of a stream as text, each cut after the limit; invalid UTF-8 becomes lone surrogates.
 
     A cut line is then invalid JSON, and every check of text refuses lone surrogates.
     """
-    for line in read_lines(stream, longest + 1):
+    for line in read_lines(stream, MAX_MESSAGE_BYTES + 1):
         yield line.content.decode("utf-8", "surrogateescape")

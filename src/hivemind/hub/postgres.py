@@ -224,11 +224,11 @@ def _apply_missing(owner: Connection) -> list[str]:
     owner.execute(f"SET LOCAL search_path = {SCHEMA}, public")
     owner.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
     owner.execute("ALTER TABLE migrations ADD COLUMN IF NOT EXISTS is_breaking boolean NOT NULL DEFAULT false")
-    applied: dict[str, bool] = dict(owner.execute("SELECT name, is_breaking FROM migrations").fetchall())
+    applied_migrations: dict[str, bool] = dict(owner.execute("SELECT name, is_breaking FROM migrations").fetchall())
     # A newer program has only added to the database, unless it says otherwise: both may serve during an upgrade.
-    if breaking := [name for name, is_breaking in applied.items() if is_breaking and name not in migrations]:
+    if breaking := [name for name, is_breaking in applied_migrations.items() if is_breaking and name not in migrations]:
         raise StoreTooNew(f"a newer hivemind migrated this database ({max(breaking)}); upgrade this hub")
-    missing = sorted(set(migrations) - set(applied))
+    missing = sorted(set(migrations) - set(applied_migrations))
     for name in missing:
         _apply(owner, name, migrations[name])
     return missing

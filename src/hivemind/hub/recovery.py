@@ -2,7 +2,7 @@
 
 from hivemind.hub.transport import Transport
 from hivemind.model.team import Welcome
-from hivemind.store import Store, assign_new_device, projector, read_identity, sync_state
+from hivemind.store import Store, projector, sync_state
 
 MAX_SEGMENT_ENTRIES = 1_000
 """A hub accepts no more in one request."""
@@ -24,7 +24,7 @@ def give_back(store: Store, transport: Transport) -> int:
         if is_forked:
             # The hub wrote other entries with the same numbers before it noticed. It has both now: read them again.
             with store.db.transaction():
-                sync_state.drop_chain(store.db, chain, 0)
+                sync_state.drop_chain(store.db, chain)
                 sync_state.reset_cursor(store.db)
                 projector.rebuild(store.db)
     return returned_count
@@ -53,13 +53,7 @@ def leave_copied_chain(store: Store, transport: Transport, welcome: Welcome) -> 
     seq = _find_fork(store, transport)
     if not seq:
         return False
-    store_id, _, secret = read_identity(store.db)
-    with store.db.transaction():
-        entries = sync_state.read_chain(store.db, store.chain, seq - 1, sync_state.count_entries(store.db, store.chain))
-        sync_state.drop_chain(store.db, store.chain, seq - 1)
-        store.device = assign_new_device(store.db, store_id, secret)
-        store.record([entry.event for entry in entries if entry.event])
-        projector.rebuild(store.db)
+    store.separate_from_copy(seq - 1, is_shared=True)
     return True
 
 

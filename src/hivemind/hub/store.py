@@ -325,8 +325,8 @@ class HubStore(Store):
         ]
 
     def _find_lease_end(self, device: Device) -> str:
-        seen = timestamps.parse_timestamp(device.last_seen_at)
-        return timestamps.format_timestamp(seen + timedelta(days=self.history.state.lease_days))
+        last_contact = timestamps.parse_timestamp(device.last_seen_at)
+        return timestamps.format_timestamp(last_contact + timedelta(days=self.history.state.lease_days))
 
     @property
     def bytes(self) -> int:

@@ -27,9 +27,11 @@ def answer(
     db: Database, query: Query, meaning: "SemanticIndex | None" = None, judge: Judge = lambda anchors: ()
 ) -> Recall:
     """Return the memories that match the query and fit its budget, answers first; without a model, match words only."""
-    spelled = correct_spelling(db, query, meaning)
-    candidates = find_candidates(db, spelled, meaning)
-    hits_by_rank = load_hits(db, spelled, rank(candidates, spelled), size=db.index.size if meaning else 0)
+    corrected_query = correct_spelling(db, query, meaning)
+    candidates = find_candidates(db, corrected_query, meaning)
+    hits_by_rank = load_hits(
+        db, corrected_query, rank(candidates, corrected_query), size=db.index.size if meaning else 0
+    )
     matches = judge_staleness(hits_by_rank, query, judge)
     # Sort by staleness only after fitting: it changes the order of the chosen hits, never which ones are chosen.
     hits = put_newer_first(_mark_conflicts(sort_hits(fit(matches, query.limit, query.max_tokens)), query))

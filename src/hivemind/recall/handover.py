@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from hivemind.agents.json_input import parse_object
 from hivemind.formats.timestamps import format_minute
-from hivemind.formats.untrusted import parse_json
 from hivemind.model.session import (
     FEWEST_REQUEST_WORDS,
     CommandRun,
@@ -133,14 +133,14 @@ def _list_open_plan(trace: Iterable[Observation]) -> list[str]:
     """List the open points of the plan; some agents rewrite it whole each time, others change one task at a time."""
     plan: dict[str, tuple[str, str]] = {}
     for step in trace:
-        arguments = _parse_object(step.input) if step.seen is ObservationKind.TOOL else {}
+        arguments = parse_object(step.input) if step.seen is ObservationKind.TOOL else {}
         points = arguments.get("todos") or arguments.get("plan")
         if isinstance(points, list):
-            objects = [_parse_object(point) for point in points]
+            objects = [parse_object(point) for point in points]
             # A whole plan replaces the one before.
             plan = {str(index): (_text_of(point), str(point.get("status"))) for index, point in enumerate(objects)}
         elif step.tool == "TaskCreate":
-            task = _parse_object(_parse_object(step.output).get("task"))
+            task = parse_object(parse_object(step.output).get("task"))
             plan[str(task.get("id"))] = (_text_of(arguments), "pending")
         elif step.tool == "TaskUpdate" and arguments.get("status"):
             key = str(arguments.get("taskId"))
@@ -151,16 +151,6 @@ def _list_open_plan(trace: Iterable[Observation]) -> list[str]:
 def _text_of(point: dict[str, Any]) -> str:
     """Return the text of a point of a plan, which agents store under different names."""
     return first_line(str(point.get("content") or point.get("step") or point.get("subject") or ""), LINE_CHARACTERS)
-
-
-def _parse_object(value: Any) -> dict[str, Any]:
-    """Return a JSON object, or an empty one for anything else: tools write what they like."""
-    if isinstance(value, str):
-        try:
-            value = parse_json(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _render(summary: Handover, note: str) -> str:

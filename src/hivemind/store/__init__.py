@@ -107,12 +107,16 @@ class Store(Closeable):
         own = self.key_for(scope)
         return (own,) if scope is Scope.TEAM else tuple(dict.fromkeys((own, *peers.list_secrets(self.db))))
 
-    def separate_from_copy(self, last_common: int) -> str:
-        """Give this store a new device id, because a copy of it is in use; entries after the common ones move to it."""
+    def separate_from_copy(self, last_common: int, *, is_shared: bool = False) -> str:
+        """Give this store a new device id, because a copy of it is in use; entries after the common ones move to it.
+
+        ``is_shared`` says whether the copy was noticed by the chain that a team shares, not by the person's own.
+        """
         with self.db.transaction():
             store_id, device, secret = read_identity(self.db)
             self.device = assign_new_device(self.db, store_id, secret)
-            chains.move_tail(self.db, device, self.device, last_common)
+            chain, new_chain = (log.derive_shared_chain(device), self.chain) if is_shared else (device, self.device)
+            chains.move_tail(self.db, chain, new_chain, last_common, is_shared=is_shared)
         return self.device
 
     def rebuild(self, progress: Callable[[int, int], None] = lambda position, last: None) -> None:

@@ -62,10 +62,10 @@ def has_header(db: Database, header: Header) -> bool:
     return any(entry.header == header for _, entry in log.parse_entry_rows(db.execute(sql, header.device, header.seq)))
 
 
-def move_tail(db: Database, device: str, new_device: str, after: int) -> None:
+def move_tail(db: Database, device: str, new_device: str, after: int, *, is_shared: bool) -> None:
     """Move the newest entries of a chain to another one, because a copy of the store has continued it differently."""
-    key, _, _ = log.ensure_chain(db, device, is_shared=False)
-    new_key, seq, last_hash = log.ensure_chain(db, new_device, is_shared=False)
+    key, _, _ = log.ensure_chain(db, device, is_shared=is_shared)
+    new_key, seq, last_hash = log.ensure_chain(db, new_device, is_shared=is_shared)
     tail_sql = f"{log.SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq > ? ORDER BY e.device_seq"
     for position, entry in list(log.parse_entry_rows(db.execute(tail_sql, device, after))):
         seq += 1

@@ -37,6 +37,12 @@ CREATE TABLE seals (              -- by which a hub recognises entries that it s
 """
 SCHEMA = TEAM_SCHEMA + SEALS_SCHEMA
 
+FIRST_RECORDING = (
+    "FROM events e JOIN devices d ON d.key = e.device"
+    " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1"
+)
+"""The first recording of a memory: a later one of the same id is somebody else's, and does not count."""
+
 
 def upgrade(db: Database) -> None:
     """Add to an older store what it lacks for epochs."""
@@ -122,15 +128,13 @@ def find_hash(db: Database, chain: str, seq: int) -> str:
     )
 
 
-def drop_chain(db: Database, chain: str, after: int) -> None:
-    """Delete the entries of a chain after a number, because the hub has others; the caller rebuilds the tables."""
+def drop_chain(db: Database, chain: str) -> None:
+    """Delete the entries of a chain, because the hub has others; the caller rebuilds the tables."""
     key, *_ = log.ensure_chain(db, chain, is_shared=True)
-    last_hash = find_hash(db, chain, after) or FIRST_PREVIOUS_HASH
-    positions = "(SELECT position FROM events WHERE device = ? AND device_seq > ?)"
     for table in ("absent", "bodies"):
-        db.execute(f"DELETE FROM {table} WHERE position IN {positions}", key, after)
-    db.execute("DELETE FROM events WHERE device = ? AND device_seq > ?", key, after)
-    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", after, last_hash, key)
+        db.execute(f"DELETE FROM {table} WHERE position IN (SELECT position FROM events WHERE device = ?)", key)
+    db.execute("DELETE FROM events WHERE device = ?", key)
+    db.execute("UPDATE devices SET last_seq = 0, last_hash = ? WHERE key = ?", FIRST_PREVIOUS_HASH, key)
 
 
 def find_first_absent(db: Database, after: int) -> dict[str, int]:
@@ -221,21 +225,13 @@ def find_author(db: Database, memory_id: str) -> str:
 
     The device decides, because anybody can put any actor into an entry.
     """
-    person = db.value(
-        "SELECT CASE WHEN d.person = '' THEN e.actor ELSE d.person END FROM events e JOIN devices d ON d.key = e.device"
-        " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1",
-        memory_id,
-    )
-    return str(person or "")
+    sql = f"SELECT CASE WHEN d.person = '' THEN e.actor ELSE d.person END {FIRST_RECORDING}"
+    return str(db.value(sql, memory_id) or "")
 
 
 def is_first_recorded_by(db: Database, memory_id: str, chain: str) -> bool:
     """Whether a memory was first recorded in a chain."""
-    sql = (
-        "SELECT d.id FROM events e JOIN devices d ON d.key = e.device"
-        " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1"
-    )
-    return bool(db.value(sql, memory_id) == chain)
+    return bool(db.value(f"SELECT d.id {FIRST_RECORDING}", memory_id) == chain)
 
 
 def drop_copy(db: Database, own_chain: str, pushed_seq: int) -> None:

@@ -31,7 +31,7 @@ def begin_epoch(folder: Folder, previous: Epoch | None, public_keys: Mapping[str
 
 def join_epochs(folder: Folder, secret: bytes) -> tuple[Epoch, ...]:
     """Find the epoch that a phrase opens, and all epochs before it."""
-    files = {parsed: file for file in folder.list_names() if (parsed := parse_epoch_name(file))}
+    files = {number_and_name: file for file in folder.list_names() if (number_and_name := parse_epoch_name(file))}
     for number, name in sorted(files, reverse=True):
         epoch: Epoch | None = Epoch(number=number, name=name, secret=secret)
         chain: list[Epoch] = []

@@ -88,20 +88,20 @@ def exchange(
         read=reader.find_progress(heads.values()),
     )
     # Only once everything of them has arrived, because their files are deleted.
-    gone = {name for name in state.former if name not in heads or not count_waiting(store, heads[name])}
-    gone |= {name for name, head in heads.items() if head.has_left and not count_waiting(store, head)}
+    gone_names = {name for name in state.former if name not in heads or not count_waiting(store, heads[name])}
+    gone_names |= {name for name, head in heads.items() if head.has_left and not count_waiting(store, head)}
     # With what the others removed, because their own lists end when they leave.
     state = replace(state, removed=tuple(sorted({*_list_removed(state, heads), removing} - {""})))
     staying = {
         name: head
         for name, head in heads.items()
-        if name not in {*gone, *state.former, *state.removed} and not head.has_left
+        if name not in {*gone_names, *state.former, *state.removed} and not head.has_left
     }
     state = _adopt(store, _note_others(state, heads, staying), staying)
     state = _renew_epoch(folder, state, staying, is_due=bool(removing))
     state, sent = _publish(store, folder, state, staying, reader.missing, now, save)
-    _delete_unlisted(folder, state, {*gone, removing} - {""})
-    return replace(state, former=tuple(set(state.former) - gone)), ExchangeReport(
+    _delete_unlisted(folder, state, {*gone_names, removing} - {""})
+    return replace(state, former=tuple(set(state.former) - gone_names)), ExchangeReport(
         sent=sent, received=reader.received, erased=reader.erased, others=_describe_others(store, state, staying),
         problems=(*problems, *reader.problems),
     )  # fmt: skip
@@ -260,12 +260,12 @@ def _publish(
         save(new_state)
         return new_state, writer.sent
     head = replace(head, counter=state.counter + 1, written_at=now)
-    sealed = pack_head(head, state.epoch, state.directory)
+    content_of_head = pack_head(head, state.epoch, state.directory)
     announced = _digest(f"{replace(head, written_at='')} {state.epoch.name}".encode())
-    new_state = replace(new_state, counter=head.counter, head_digest=_digest(sealed), announced=announced)
+    new_state = replace(new_state, counter=head.counter, head_digest=_digest(content_of_head), announced=announced)
     # Saved first: after a crash in between, the head in the folder is older than the state, and is written again.
     save(new_state)
-    folder.write(f"{state.directory}/{HEAD}", sealed)
+    folder.write(f"{state.directory}/{HEAD}", content_of_head)
     return new_state, writer.sent
 
 
@@ -283,11 +283,11 @@ def _find_damage(folder: Folder, state: DeviceState, others: Mapping[str, Head])
     return damaged_names
 
 
-def _delete_unlisted(folder: Folder, state: DeviceState, absorbed: Collection[str]) -> None:
+def _delete_unlisted(folder: Folder, state: DeviceState, absorbed_names: Collection[str]) -> None:
     """Delete what the new list of files does not name; afterwards, so that no reader is sent to a file that is gone."""
     listed_names = {f"{state.directory}/{name}" for name in (HEAD, *(segment.name for segment in state.segments))}
     for name in folder.list_names():
-        if name.partition("/")[0] in {state.directory, *absorbed} and name not in listed_names:
+        if name.partition("/")[0] in {state.directory, *absorbed_names} and name not in listed_names:
             folder.delete(name)
 
 

@@ -115,8 +115,8 @@ def new_name() -> str:
 
 def pack_head(head: Head, epoch: Epoch, directory: str) -> bytes:
     """Seal a head; the epoch's name stands before it in the clear, to know which key opens it."""
-    sealed = keys.seal(epoch.key, json.dumps(to_plain(head)).encode(), f"{directory}/{HEAD}")
-    return epoch.name.encode() + b"\n" + sealed
+    content = keys.seal(epoch.key, json.dumps(to_plain(head)).encode(), f"{directory}/{HEAD}")
+    return epoch.name.encode() + b"\n" + content
 
 
 def unpack_head(content: bytes, epochs: Iterable[Epoch], directory: str) -> tuple[Head, Epoch]:
@@ -162,8 +162,8 @@ def list_recipients(content: bytes) -> set[str]:
 def find_epoch_secret(content: bytes, directory: str, private_key: bytes) -> bytes | None:
     """Return the secret of an epoch that was sealed for this device; None if it was left out, or the file is torn."""
     try:
-        sealed = json.loads(content)["for"].get(directory)
-        return keys.unseal_with(private_key, bytes.fromhex(sealed)) if sealed else None
+        sealed_secret = json.loads(content)["for"].get(directory)
+        return keys.unseal_with(private_key, bytes.fromhex(sealed_secret)) if sealed_secret else None
     except (ValueError, KeyError, TypeError, keys.SealBroken):
         return None
 
@@ -171,8 +171,8 @@ def find_epoch_secret(content: bytes, directory: str, private_key: bytes) -> byt
 def find_previous_epoch(content: bytes, epoch: Epoch) -> Epoch | None:
     """Return the epoch before, or None for the first one; raises SealBroken if the key is another's."""
     try:
-        sealed = bytes.fromhex(json.loads(content)["previous"])
+        sealed_secret = bytes.fromhex(json.loads(content)["previous"])
     except (ValueError, KeyError, TypeError) as error:
         raise keys.SealBroken("the file is torn") from error
-    before = json.loads(keys.unseal(epoch.key, sealed, epoch.name))
+    before = json.loads(keys.unseal(epoch.key, sealed_secret, epoch.name))
     return from_plain(Epoch, before) if before else None

@@ -53,26 +53,26 @@ def parse_phrase(phrase: str) -> bytes:
 def derive_key(secret: bytes) -> bytes:
     """Derive the key of an epoch from its secret."""
     # HKDF with one block; the secret is uniformly random, so extraction needs no salt.
-    extracted = hmac.digest(b"hivemind sync", secret, "sha256")
-    return hmac.digest(extracted, b"epoch key\x01", "sha256")
+    extracted_key = hmac.digest(b"hivemind sync", secret, "sha256")
+    return hmac.digest(extracted_key, b"epoch key\x01", "sha256")
 
 
 def seal(key: bytes, content: bytes, context: str) -> bytes:
     """Compress, pad and encrypt; ``context`` says what it is, so that a file cannot stand in for another."""
-    packed = zlib.compress(content)
-    size = LENGTH_BYTES + len(packed)
-    padded = len(packed).to_bytes(LENGTH_BYTES) + packed + bytes(_round_up(size) - size)
+    compressed_content = zlib.compress(content)
+    size = LENGTH_BYTES + len(compressed_content)
+    padded_content = len(compressed_content).to_bytes(LENGTH_BYTES) + compressed_content + bytes(_round_up(size) - size)
     nonce = secrets.token_bytes(NONCE_BYTES)
-    return nonce + bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(padded, context.encode(), nonce, key)
+    return nonce + bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(padded_content, context.encode(), nonce, key)
 
 
-def unseal(key: bytes, sealed: bytes, context: str) -> bytes:
+def unseal(key: bytes, sealed_content: bytes, context: str) -> bytes:
     """Decrypt what ``seal`` made; raises SealBroken if it is torn, changed, or of another key or context."""
-    nonce, encrypted = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]
+    nonce, ciphertext = sealed_content[:NONCE_BYTES], sealed_content[NONCE_BYTES:]
     try:
-        padded = bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(encrypted, context.encode(), nonce, key)
-        length = int.from_bytes(padded[:LENGTH_BYTES])
-        return zlib.decompress(padded[LENGTH_BYTES : LENGTH_BYTES + length])
+        padded_content = bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(ciphertext, context.encode(), nonce, key)
+        length = int.from_bytes(padded_content[:LENGTH_BYTES])
+        return zlib.decompress(padded_content[LENGTH_BYTES : LENGTH_BYTES + length])
     except (CryptoError, TypeError, ValueError, zlib.error) as error:
         raise SealBroken("it is torn, was changed, or belongs to another key") from error
 
@@ -92,10 +92,10 @@ def seal_for(public_key: bytes, secret: bytes) -> bytes:
     return bytes(SealedBox(PublicKey(public_key)).encrypt(secret))
 
 
-def unseal_with(private_key: bytes, sealed: bytes) -> bytes:
+def unseal_with(private_key: bytes, sealed_content: bytes) -> bytes:
     """Decrypt a secret that was sealed for this device."""
     try:
-        return bytes(SealedBox(PrivateKey(private_key)).decrypt(sealed))
+        return bytes(SealedBox(PrivateKey(private_key)).decrypt(sealed_content))
     except (CryptoError, TypeError, ValueError) as error:
         raise SealBroken("it is sealed for another device") from error
 

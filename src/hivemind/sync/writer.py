@@ -73,8 +73,8 @@ class SegmentWriter:
         small_count = sum(1 for _ in takewhile(bool, reversed(is_small)))
         if small_count <= MOST_SMALL_SEGMENTS:
             return segments
-        kept, small = segments[:-small_count], segments[-small_count:]
-        return kept + list(self._write_range(chain, small[0].first - 1, small[-1].last))
+        kept_segments, small = segments[:-small_count], segments[-small_count:]
+        return kept_segments + list(self._write_range(chain, small[0].first - 1, small[-1].last))
 
     def _load(self, chain: str, after: int, last: int) -> list[WireEntry]:
         return sync_state.read_chain(self._store.db, chain, after, last - after, is_shared=False)

@@ -97,15 +97,15 @@ def find_warned_things(text: str, patterns: Iterable[str]) -> list[str]:
     # Here, because a hook never reads notes, and its patterns take two milliseconds to compile.
     from hivemind.text.tokenise import STOP_WORDS
 
-    things = []
+    names = []
     for pattern in patterns:
         for match in re.finditer(pattern, text, re.IGNORECASE):
             for thing in filter(None, match.groups()):
                 first, _, second = thing.strip().rstrip(".:").partition(" ")
                 # "npm in CI" is about npm, "npm install" about installing.
                 is_command = thing.startswith("`") or second.lower() not in STOP_WORDS
-                things.append(thing.strip().rstrip(".:") if is_command else first)
-    return list(dict.fromkeys(thing for thing in things if thing.lower() not in STOP_WORDS))
+                names.append(thing.strip().rstrip(".:") if is_command else first)
+    return list(dict.fromkeys(thing for thing in names if thing.lower() not in STOP_WORDS))
 
 
 def list_warning_cues(text: str) -> Iterator[str]:

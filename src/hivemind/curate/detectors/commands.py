@@ -79,9 +79,9 @@ def commands(view: SessionView) -> Iterator[Proposal]:
             Counter(run.command for run in passing_runs).items(), key=lambda item: (len(item[0].split()), -item[1])
         )[:1]:
             proof = next(run.step for run in passing_runs if run.command == best)
-            needed = NEEDED_FILES.get(PurePosixPath(best.split()[0]).name, ())
-            file = _find_needed_file(needed, view, proof)
-            if needed and not file:
+            needed_files = NEEDED_FILES.get(PurePosixPath(best.split()[0]).name, ())
+            file = _find_needed_file(needed_files, view, proof)
+            if needed_files and not file:
                 continue
             yield Proposal(
                 detector="commands",
@@ -99,8 +99,8 @@ def _find_needed_file(names: tuple[str, ...], view: SessionView, step: Observati
     # A command may have been run in a package of the repository, which is seldom deeper.
     packages = (folder for folder in root.glob("*") if folder.is_dir())
     folders = [root, Path(step.directory), *packages] if view.root else []
-    found = (folder / name for folder in folders for name in names if (folder / name).exists())
-    return next((view.make_relative(str(file)) for file in found), "")
+    paths = (folder / name for folder in folders for name in names if (folder / name).exists())
+    return next((view.make_relative(str(file)) for file in paths), "")
 
 
 def _did_its_work(run: SessionRun, purpose: str) -> bool:

@@ -47,8 +47,8 @@ def corrections(view: SessionView) -> Iterator[Proposal]:
     """Propose what a person said that holds beyond the task, the last about each thing, unless they took it back."""
     if view.judge is None:
         return
-    heard = [*_list_statements(view)]
-    verdicts = view.judge([sentence.statement for sentence in heard])
+    statements = [*_list_statements(view)]
+    verdicts = view.judge([sentence.statement for sentence in statements])
     proposals = [
         Proposal(
             detector="corrections",
@@ -58,7 +58,7 @@ def corrections(view: SessionView) -> Iterator[Proposal]:
             tags=("said",),
             confidence=round(verdict.probability, 2),
         )
-        for sentence, verdict in zip(heard, verdicts, strict=True)
+        for sentence, verdict in zip(statements, verdicts, strict=True)
         if verdict.lasts and not view.is_taken_back(sentence.step_index)
     ]
     yield from keep_last_about_each(proposals)

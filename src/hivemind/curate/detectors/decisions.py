@@ -43,9 +43,9 @@ def _find_decisions(view: SessionView) -> Iterator[Proposal]:
         if step.subagent:
             continue
         if step.seen is ObservationKind.REPLY:
-            found = [*_read_reply(step)]
-            if found and not view.is_overruled(index):
-                yield from found
+            decisions_in_reply = [*_read_reply(step)]
+            if decisions_in_reply and not view.is_overruled(index):
+                yield from decisions_in_reply
         elif step.command and not step.failed:
             yield from _read_commits(step)
 

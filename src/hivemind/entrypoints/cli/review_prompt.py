@@ -81,9 +81,9 @@ class ReviewPrompt:
         counts = Counter[str]()
         for decision in self._decisions:
             counts[decision.report] += len(decision.memory_ids)
-        left = len(self._queue) - sum(counts.values())
+        left_count = len(self._queue) - sum(counts.values())
         summary = ", ".join(f"{count} {report}" for report, count in sorted(counts.items()))
-        note(f"\n{summary or 'Nothing decided'}; {left} left in this queue.")
+        note(f"\n{summary or 'Nothing decided'}; {left_count} left in this queue.")
 
     @property
     def _decided_ids(self) -> set[str]:

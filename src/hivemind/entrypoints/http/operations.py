@@ -103,7 +103,7 @@ class Operations:
     async def _observe(self, scope: Scope, receive: Receive, send: Send) -> None:
         proposed_id = Headers(scope=scope).get("x-request-id", "")
         request_id = proposed_id if REQUEST_ID.fullmatch(proposed_id) else secrets.token_hex(8)
-        started, status, byte_count = time.perf_counter(), 0, 0
+        start, status, byte_count = time.perf_counter(), 0, 0
 
         async def send_counted(message: Message) -> None:
             nonlocal status, byte_count
@@ -124,7 +124,7 @@ class Operations:
                 await JSONResponse({"error": text}, 500)(scope, receive, send_counted)
         finally:
             self._metrics.in_progress -= 1
-            seconds = time.perf_counter() - started
+            seconds = time.perf_counter() - start
             self._metrics.observe(scope["method"], _name_route(scope), status, seconds)
             who = scope.get("state", {}).get("who")
             fields = {

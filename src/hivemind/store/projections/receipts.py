@@ -68,11 +68,11 @@ def _read_flags(fact: MemoriesRecalled, line: ShownMemory) -> tuple[int, int]:
     return int(is_unasked), int(is_in_doubt)
 
 
-def find_by_memory(db: Database, memory_id: MemoryId, sight: Visibility, limit: int = 20) -> list[Receipt]:
+def find_by_memory(db: Database, memory_id: MemoryId, sight: Visibility) -> list[Receipt]:
     """The newest receipts of a memory."""
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM receipts r WHERE r.memory_id = :memory AND {IN_SIGHT} ORDER BY at DESC LIMIT :limit",
-        {**bind_sight(sight), "memory": memory_id, "limit": limit},
+        f"SELECT {COLUMNS} FROM receipts r WHERE r.memory_id = :memory AND {IN_SIGHT} ORDER BY at DESC LIMIT 20",
+        {**bind_sight(sight), "memory": memory_id},
     )
     return [from_row(Receipt, row) for row in rows]
 
@@ -129,7 +129,7 @@ def find_by_session(db: Database, session_id: str, sight: Visibility, limit: int
     return [from_row(Receipt, row) for row in rows]
 
 
-def summarise_sessions(db: Database, limit: int = 200) -> list[Spent]:
+def summarise_sessions(db: Database) -> list[Spent]:
     """What each session was shown and how many tokens that cost, newest session first."""
     rows = db.execute(
         # Briefs have no query.
@@ -151,8 +151,7 @@ def summarise_sessions(db: Database, limit: int = 200) -> list[Spent]:
         " WHERE b.session_id = r.session_id AND a.session_id = r.session_id AND b.command <> ''"
         " AND a.command = b.command AND a.at > r.at AND a.failed AND b.at = (SELECT max(c.at) FROM observations c"
         " WHERE c.session_id = r.session_id AND c.command <> '' AND c.failed AND c.at <= r.at)) THEN id END)"
-        " FROM receipts r GROUP BY actor, session_id ORDER BY max(at) DESC LIMIT ?",
-        limit,
+        " FROM receipts r GROUP BY actor, session_id ORDER BY max(at) DESC LIMIT 200"
     )
     return [from_row(Spent, row) for row in rows]
 

@@ -131,9 +131,9 @@ def _remove(db: Database, observation_ids: Iterable[str]) -> None:
         " WHERE e.id IN (SELECT value FROM json_each(?))",
         json.dumps(list(observation_ids)),
     )
-    for key, packed in rows:
+    for key, content in rows:
         delete_sql = "INSERT INTO session_words (session_words, rowid, text, parts) VALUES ('delete', ?, ?, ?)"
-        db.execute(delete_sql, key, *_unpack(packed))
+        db.execute(delete_sql, key, *_unpack(content))
         vectors.unmark_missing(db, -key)
         db.index.remove(-key)
         db.execute("DELETE FROM session_passages WHERE key = ?", key)
@@ -172,11 +172,11 @@ def bind_filters(query: Query) -> dict[str, object]:
 
 def parse_row(row: Row) -> SessionPassage:
     """A row of ``SELECT_PASSAGES``."""
-    key, observation, session_id, agent, repo, at, seen, *flags, packed = row
+    key, observation, session_id, agent, repo, at, seen, *flags, content = row
     is_command, is_failed, is_subagents = map(bool, flags)
     return SessionPassage(
         key, observation, session_id, agent, repo, at, ObservationKind(seen), is_command, is_failed, is_subagents,
-        _unpack(packed)[0],
+        _unpack(content)[0],
     )  # fmt: skip
 
 
@@ -201,6 +201,6 @@ def _pack(text: str, parts: str) -> bytes:
     return zlib.compress(f"{text}\0{parts}".encode())
 
 
-def _unpack(packed: bytes) -> tuple[str, str]:
-    text, _, parts = zlib.decompress(packed).decode().rpartition("\0")
+def _unpack(content: bytes) -> tuple[str, str]:
+    text, _, parts = zlib.decompress(content).decode().rpartition("\0")
     return text, parts

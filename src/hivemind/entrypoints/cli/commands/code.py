@@ -157,8 +157,8 @@ def index(background: bool, tree: str) -> None:
     if report.left_out:
         note(f"{plural(report.left_out, 'file')} left out: the index holds {report.files} at most.")
     total = f"{plural(report.symbols, 'symbol')} in {plural(report.files, 'file')}"
-    linked = f" Linked {plural(report.linked, 'memory')}." if report.linked else ""
-    emit(report, f"{total}; {plural(report.changed, 'file')} had changed.{linked}")
+    linked_text = f" Linked {plural(report.linked, 'memory')}." if report.linked else ""
+    emit(report, f"{total}; {plural(report.changed, 'file')} had changed.{linked_text}")
 
 
 @code.command("watch")

@@ -41,13 +41,13 @@ def demo(folder: Path | None) -> None:
 
     folder = (folder or Path(tempfile.mkdtemp(prefix="hivemind-demo-"))).absolute()
     with progress("Playing three weeks of sessions"):
-        made = build_demo(folder, Settings.load().person)
+        new_demo = build_demo(folder, Settings.load().person)
     width = max(len(command) for command, _ in EXAMPLES)
     lines = [
         f"A made-up project with three weeks of memories and sessions is in {folder}.",
         "Your own memories are not touched. Go there:",
         "",
-        *(f"  {line}" for line in _describe_entry(made.repository, made.home)),
+        *(f"  {line}" for line in _describe_entry(new_demo.repository, new_demo.home)),
         "",
         "Then try:",
         "",
@@ -55,7 +55,7 @@ def demo(folder: Path | None) -> None:
         "",
         "Delete the folder when you are done, and close the shell: nothing else was written.",
     ]
-    emit({"folder": str(folder), "repository": str(made.repository), "home": str(made.home)}, "\n".join(lines))
+    emit({"folder": str(folder), "repository": str(new_demo.repository), "home": str(new_demo.home)}, "\n".join(lines))
 
 
 def _describe_entry(repository: Path, home: Path) -> Iterator[str]:

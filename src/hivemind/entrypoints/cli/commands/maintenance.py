@@ -78,8 +78,8 @@ def _print_status(report: StatusReport) -> None:
         print_field("last session", f"{last.agent}, {format_minute(last.last_seen_at)}: {first_line(last.task, 60)}")
     print_field("to review", plural(report.waiting, "memory") if report.waiting else "none")
     if report.linked or report.unlinked:
-        unlinked = f", {report.unlinked:,} that seem to name code are not" if report.unlinked else ""
-        print_field("code", f"{plural(report.linked, 'memory')} linked{unlinked}")
+        unlinked_text = f", {report.unlinked:,} that seem to name code are not" if report.unlinked else ""
+        print_field("code", f"{plural(report.linked, 'memory')} linked{unlinked_text}")
     print_field("stale", f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none")
     if report.unembedded > MANY_UNEMBEDDED:
         total = report.embedded + report.unembedded
@@ -110,10 +110,10 @@ def _emit_tokens(sessions: Sequence[Spent]) -> None:
     columns = ["who", "session", *TOKEN_COUNTS.values()]
     total = sum(session.unasked_tokens + session.asked_tokens for session in sessions)
     again = sum(session.told_before for session in sessions)
-    reused = sum(session.not_looked_up for session in sessions)
+    reused_count = sum(session.not_looked_up for session in sessions)
     after = (
         f"{plural(total, 'token')} in {plural(len(rows), 'session')} · {again:,} times something an earlier session had"
-        f" found (again), {reused:,} of them given unasked and not looked up in memory again (spared)"
+        f" found (again), {reused_count:,} of them given unasked and not looked up in memory again (spared)"
     )
     if fixes := sum(session.fixes for session in sessions):
         failed_again = sum(session.failed_again for session in sessions)
