@@ -24,8 +24,8 @@ def test_the_same_in_nearly_the_same_words_is_one_statement(left: str, right: st
         ("Send batches of 5000 rows to the API.", "Send batches of 10000 rows to the API."),
         ("We use pnpm.", "We use uv."),
         (
-            "`make` failed: port-red.txt is needed before anything can start. The service reads its number there.",
-            "`make` failed: port-blue.txt is needed before anything can start. The service reads its number there.",
+            "`make` failed: port-red.txt is needed before anything can start. The service reads its own number there.",
+            "`make` failed: port-blue.txt is needed before anything can start. The service reads its own number there.",
         ),
     ],
 )
