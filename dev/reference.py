@@ -178,8 +178,8 @@ def actions() -> str:
     parts = [
         "# What each agent is told at its actions\n",
         MADE,
-        "`yes` means that the agent's hooks accept it, `seen` that `python -m evals.clients --save` saw it reach the"
-        " model in the version named. [How to use it](../how-to/actions.md).\n",
+        "`yes` means that the agent's hooks accept it, `seen` or `not seen` whether `python -m evals.clients"
+        " --save` saw it reach the model in the version named. [How to use it](../how-to/actions.md).\n",
         "| agent | before an edit | before a command | after a failure | subagents | seen in |",
         "|---|---|---|---|---|---|",
     ]
@@ -199,7 +199,8 @@ def actions() -> str:
 
 
 def _action(ability: str, was_seen: bool | None) -> str:
-    return f"{ability}, seen" if was_seen else ability
+    # Absent where the client was not run, or has no such hook.
+    return ability if was_seen is None else f"{ability}, {'seen' if was_seen else 'not seen'}"
 
 
 def main() -> None:

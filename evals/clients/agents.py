@@ -22,10 +22,9 @@ def _with_task(tool: str, field: str, **more: Any) -> Callable[[str], Step]:
 
 
 def _with_patch(file: str, text: str, why: str) -> Step:
-    """Codex intercepts a patch in a shell command and applies it itself."""
     added = "".join(f"+{line}\n" for line in text.splitlines())
     patch = f"*** Begin Patch\n*** Add File: {file}\n{added}*** End Patch"
-    return Step(tool="exec_command", arguments={"cmd": f"apply_patch <<'EOF'\n{patch}\nEOF"}, text=why)
+    return Step(tool="apply_patch", arguments={"input": patch}, text=why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +64,8 @@ def _claude(home: Path, project: Path, address: str) -> None:
 def _codex(home: Path, project: Path, address: str) -> None:
     _write(
         home / ".codex" / "config.toml",
-        'model = "stub-model"\nmodel_provider = "stub"\napproval_policy = "never"\n'
+        # A model that Codex knows: others get no apply_patch, and a patch in a shell command runs no hook.
+        'model = "gpt-5.5"\nmodel_provider = "stub"\napproval_policy = "never"\n'
         'sandbox_mode = "danger-full-access"\n\n[model_providers.stub]\nname = "stub"\n'
         f'base_url = "{address}/v1"\nwire_api = "responses"\nenv_key = "STUB_KEY"\n',
     )
@@ -164,7 +164,6 @@ CLIENTS = {
         setup=_qwen,
         shell=_with_command("run_shell_command", is_background=False),
         write=_with_file("write_file", "file_path", "content"),
-        subagent=_with_task("agent", "prompt", description="look", subagent_type="general-purpose"),
         command=lambda prompt, address: ["qwen", "-p", prompt, "--approval-mode", "yolo"],
         environ=lambda address: {
             "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_MODEL": "stub-model",

@@ -16,6 +16,8 @@ from evals.clients import dialects
 from evals.clients.dialects import Call, Reply
 
 MODELS = ("stub-model", "gemini-2.5-pro")
+SUBAGENT_SECONDS = 20
+"""How long the end of a session is put off for the first request of a subagent."""
 NO_TOOL = "There is no tool {}."
 
 
@@ -39,10 +41,17 @@ class Model:
     address: str = ""
     turns: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     """For each request of the conversation, the names of its tools and its whole body."""
+    task: str = ""
+    """A text in the task of the subagent that the script starts; empty if it starts none."""
+    subagent_request: str = ""
+    """The first request of that subagent."""
+    has_subagent: threading.Event = field(default_factory=threading.Event)
 
-    def begin(self, script: Sequence[Step]) -> None:
+    def begin(self, script: Sequence[Step], task: str = "") -> None:
         """Start a new conversation."""
         self.script, self.turns = script, []
+        self.task, self.subagent_request = task, ""
+        self.has_subagent.clear()
 
     def step(self, call_count: int, body: dict[str, Any]) -> Step | None:
         """Return the step after that many calls; none at the end of the script."""
@@ -53,12 +62,16 @@ class Model:
         tools = dialect.tools(body)
         request = json.dumps(body, ensure_ascii=False)
         if self.marker not in request or not tools:
+            self._notice_subagent(request)
             return Reply(text="OK")
         self.turns.append((tuple(tool.name for tool in tools), request))
         calls = dialect.calls(body)
         tool_calls = [name for name in calls if name not in dialects.SEARCHES]
         step = self.step(len(tool_calls), body)
         if step is None:
+            # Codex starts subagents in the background and ends them with the session.
+            if self.task:
+                self.has_subagent.wait(SUBAGENT_SECONDS)
             return Reply(text="All done.")
         matches = [tool for tool in tools if tool.name.endswith(step.tool)]
         tool = min(matches, key=lambda tool: len(tool.name), default=None)
@@ -68,6 +81,11 @@ class Model:
         if search and len(calls) - len(tool_calls) < 3:
             return Reply(call=Call(tool=search, arguments={"query": step.tool}))
         return Reply(text=NO_TOOL.format(step.tool))
+
+    def _notice_subagent(self, request: str) -> None:
+        if self.task and self.task in request and not self.subagent_request:
+            self.subagent_request = request
+            self.has_subagent.set()
 
 
 AnyModel = TypeVar("AnyModel", bound=Model)

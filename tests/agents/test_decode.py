@@ -425,6 +425,7 @@ def test_what_we_injected_does_not_come_back() -> None:
         ("gemini", "BeforeAgent", {"hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": "C"}}),
         ("qwen", "SessionStart", {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "C"}}),
         ("copilot", "sessionStart", {"additionalContext": "C"}),
+        ("copilot", "preToolUse", {"additionalContext": "C"}),
         ("cursor", "beforeSubmitPrompt", {"additional_context": "C"}),
         ("cline", "PreToolUse", {"context": "C"}),
     ],

@@ -81,6 +81,7 @@ NOT_SECRET = [
     *("token=tokenizer.encode(text2)", "exports.X509KeyUsage = X509KeyUsage;", "api = FastAPI(title='Orders v2')"),
     *("RegOpenKeyEx = win32api.RegOpenKeyEx", "access = AccessPolicy.from_env()", "license: Apache-2.0", "login: ada"),
     *("msg_01XFDUDYJgAACzvnptvVoYEL", "toolu_01A09q90qw90lq917835lq9W", "chatcmpl-9mXk2Vq0aZ3bT7yL1nR5wE8uJ4sD6"),
+    *("ses_e21e5616dffeEdVbFGjynwHBZQ", "prt_1de1a9f0c001Qk3vXyZ8WbLmNt"),
     *("sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", "key commit: 39fec8efef7a32bea00bff7a613cee7b25049b88"),
     *("node_modules_7362cb208e0c3c6811227aad0dcc9083", "token for run 0b9e1d52-8c5e-4f43-9d5c-0b6a7c1f2e3d"),
 ]

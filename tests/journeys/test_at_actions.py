@@ -202,6 +202,18 @@ def test_a_subagent_starts_with_a_brief_that_does_not_count_as_told_to_the_sessi
     assert "Amounts are cents" in tell("SessionStart", source="startup")
 
 
+def test_a_subagent_of_an_agent_that_ignores_context_at_its_start_leaves_no_receipt(
+    open_mind: Open, project: Path
+) -> None:
+    remember(open_mind, project, "Amounts are cents, never floats", Kind.CONVENTION)
+
+    assert tell("SubagentStart", "qwen", agent_id="a1", agent_type="general-purpose") == ""
+
+    with open_mind(project) as mind:
+        assert not mind.history.receipts()
+    assert "Amounts are cents" in tell("SubagentStart", agent_id="a1", agent_type="general")
+
+
 def test_after_a_compaction_the_session_hears_again_what_it_was_told(open_mind: Open, project: Path) -> None:
     agent = open_mind(project, writer=AGENT)
     agent.remember("ECONNREFUSED on port 5432: the database is not running, start it with make db", kind=Kind.FIX)

@@ -10,6 +10,7 @@ from hivemind.text.repetition import is_same_statement, is_same_topic
     [
         ("We never commit directly to main.", "we never commit to main directly!"),
         ("Keep pull request descriptions short.", "keep the pull request description short please"),
+        ("The service reads its number from port-red.txt.", "the service reads its number from port-red.txt first"),
     ],
 )
 def test_the_same_in_nearly_the_same_words_is_one_statement(left: str, right: str) -> None:
@@ -22,6 +23,10 @@ def test_the_same_in_nearly_the_same_words_is_one_statement(left: str, right: st
         ("Always use tabs in the Go files.", "Don't use tabs in the Go files."),
         ("Send batches of 5000 rows to the API.", "Send batches of 10000 rows to the API."),
         ("We use pnpm.", "We use uv."),
+        (
+            "`make` failed: port-red.txt is needed before anything can start. The service reads its own number there.",
+            "`make` failed: port-blue.txt is needed before anything can start. The service reads its own number there.",
+        ),
     ],
 )
 def test_a_negation_a_number_or_another_subject_makes_another_statement(left: str, right: str) -> None:

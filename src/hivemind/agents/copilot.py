@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import format_claude_context, make_reply
+from hivemind.agents.agent import make_reply
 from hivemind.agents.config_entries import Hooks, InstallTarget, Launch, Piece, ServerEntry
 from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
 from hivemind.agents.json_input import (
@@ -92,10 +92,8 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
     return decode_hook(NAME, "", claude_payload, at)
 
 
-def _format_context(event: str, context: str) -> dict[str, Any]:
-    # Copilot reads the context at the top level; before a call, under Claude Code's hookSpecificOutput.
-    if event == "preToolUse":
-        return format_claude_context("PreToolUse", context)
+def _format_context(_event: str, context: str) -> dict[str, Any]:
+    # At the top level for every event: Copilot ignores Claude Code's hookSpecificOutput, even before a call.
     return {"additionalContext": context}
 
 

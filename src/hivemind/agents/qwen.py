@@ -19,16 +19,16 @@ SAME_IDS = True
 ANSWERS = {
     "SessionStart": "brief",
     "UserPromptSubmit": "recall",
-    # Qwen Code ignores context before a call.
+    # Qwen Code ignores context before a call; at the start of a subagent it only fills a placeholder that none of its
+    # own subagents has.
     "PostToolUse": "after",
     "PostToolUseFailure": "after",
-    "SubagentStart": "subagent",
 }
 TRANSCRIPTS: tuple[str, ...] = (".qwen/projects/*/chats/*.jsonl", ".qwen/projects/*/subagents/**/*.jsonl")
 """One file per session, and one per subagent."""
 
 # Run with -p, Qwen Code sends no SessionEnd.
-EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStart SubagentStop Stop SessionEnd"
+EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
 
 # UserPromptSubmit comes again, without a prompt, each time the agent continues by itself; those yield nothing.
 decode = partial(decode_hook, NAME)

@@ -254,7 +254,7 @@ TOKEN_PREFIXES = (
 IDENTIFIER_PREFIXES = (
     " msg toolu req call chatcmpl cmpl resp rs fc run asst thread file step batch cus pi price evt cs seti sub acct ch"
     " card pk pub public pubkey phc client id session sess trace span nonce sha sha1 sha256 sha384 sha512 md5 h1 commit"
-    " user usr org proj prj project team tm dpl acc account gen wf env job task item doc page app ver version"
+    " user usr ses prt org proj prj project team tm dpl acc account gen wf env job task item doc page app ver version"
     " pi ch in po si ba py il ii cn dp su re cu txn src tmp temp db table idx fk hash blob obj object layer volume"
     " container network snapshot backup log tree node pod run var fn func method ws tool email mail form link"
     " build cache index chunk etag uuid img image media video asset static css js "

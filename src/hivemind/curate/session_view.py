@@ -5,13 +5,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from hivemind.curate.statement_forms import Judge
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source
 from hivemind.model.session import Observation, ObservationKind
 from hivemind.text.commands import extract_command, is_inspection
 from hivemind.text.repetition import is_same_topic
+
+if TYPE_CHECKING:
+    # Its patterns take 8 ms to compile, and a hook at an action needs none of them.
+    from hivemind.curate.statement_forms import Judge
 
 LONGEST_QUOTE = 300
 ABSOLUTE_PATH = re.compile(r"\A(?:/|~|[A-Za-z]:/)")
@@ -67,7 +71,7 @@ class SessionView:
     steps: Sequence[Observation]
     root: str = ""
     """Top of the working tree; paths below it are made relative to it."""
-    judge: Judge | None = None
+    judge: "Judge | None" = None
     """Tells lasting statements from passing ones; absent where no embedding model is installed."""
 
     @cached_property
