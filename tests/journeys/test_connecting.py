@@ -213,7 +213,7 @@ def test_codex_hooks_are_trusted_only_when_the_user_asks_for_it(user: Path) -> N
     assert "hooks trusted" in asked["codex"]["detail"]
 
 
-def test_doctor_starts_the_server_and_says_when_an_agent_was_last_heard_of(user: Path, home: Path) -> None:
+def test_doctor_starts_the_server_and_says_when_an_agent_was_last_active(user: Path, home: Path) -> None:
     before = {one["what"]: one["detail"] for one in run_json("doctor")}
     run("install", "claude-code", "--yes")
     told = json.dumps({"session_id": "s1", "cwd": str(user), "hook_event_name": "SessionStart"})
@@ -223,7 +223,7 @@ def test_doctor_starts_the_server_and_says_when_an_agent_was_last_heard_of(user:
 
     assert "server" not in before
     assert before["claude-code"] == "not connected; 'hivemind install claude-code' does it"
-    assert after["claude-code"] == "registered · hooks in place · last heard of 2026-03-01 12:00"
+    assert after["claude-code"] == "registered · hooks in place · last active 2026-03-01 12:00"
     assert "recall, remember" in after["server"]
 
 

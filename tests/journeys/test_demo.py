@@ -63,3 +63,11 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert refused.exit_code == 2
     assert "is not empty" in refused.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_the_suggested_commands_and_their_meanings_fit_into_80_columns(tmp_path: Path) -> None:
+    result = run("demo", str(tmp_path / "demo"))
+    lines = [line for line in result.stdout.splitlines() if line.startswith("  hivemind ")]
+
+    assert len(lines) == len(EXAMPLES)
+    assert [line for line in lines if len(line) > 80] == []

@@ -227,7 +227,7 @@ def _finding(health: connection.ConnectionHealth, launch: Launch, last_activity:
     # A hook that names another Python still runs, but with another version and perhaps another home.
     if stale and not wrong:
         wrong.append("was set up by another installation or version of hivemind")
-    activity = f"last heard of {timestamps.format_minute(last_activity)}" if last_activity else "not heard of yet"
+    activity = f"last active {timestamps.format_minute(last_activity)}" if last_activity else "no session yet"
     detail = " · ".join([*(text for text, is_well in parts if is_well), *wrong, activity])
     remedy = "; ".join([*([connect] if stale or problems else []), *health.notes]) if wrong else ""
     return Finding(what=health.agent, is_well=not wrong, detail=detail, remedy=remedy)

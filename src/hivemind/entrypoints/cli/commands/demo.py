@@ -15,13 +15,14 @@ from hivemind.settings import Settings
 
 commands = click.Group()
 EXAMPLES = (
-    ('hivemind recall "does verify check token expiry?"', "the code changed since: verify before acting"),
-    ("hivemind brief", "what an agent is told when a session starts"),
-    ("hivemind review", "proposals, contradictions, stale memories: approve or reject"),
-    ("hivemind session replay 5f1c9a52", "what an agent did, step by step"),
-    ("hivemind session resume 5f1c9a52", "a session handed over to the next one"),
-    ("hivemind log --receipts", "which memory reached whom, and why"),
-    ("hivemind ui", "all of it in a browser, and what memory told which agent at which step"),
+    ('hivemind recall "does verify check token expiry?"', "its code has changed"),
+    ("hivemind brief", "what an agent starts with"),
+    ("hivemind review", "approve or reject"),
+    ('hivemind session search "connection"', "search past sessions"),
+    ("hivemind session replay 5f1c9a52", "a session, step by step"),
+    ("hivemind session resume 5f1c9a52", "hand it to another agent"),
+    ("hivemind log --receipts", "what was told, and why"),
+    ("hivemind ui", "all of it in a browser"),
 )
 
 
@@ -44,7 +45,8 @@ def demo(folder: Path | None) -> None:
         new_demo = build_demo(folder, Settings.load().person)
     width = max(len(command) for command, _ in EXAMPLES)
     lines = [
-        f"A made-up project with three weeks of memories and sessions is in {folder}.",
+        f"A made-up project with three weeks of memories and sessions:\n{folder}",
+        "",
         "Your own memories are not touched. Go there:",
         "",
         *(f"  {line}" for line in _describe_entry(new_demo.repository, new_demo.home)),
@@ -53,7 +55,7 @@ def demo(folder: Path | None) -> None:
         "",
         *(f"  {command:<{width}}  # {meaning}" for command, meaning in EXAMPLES),
         "",
-        "Delete the folder when you are done, and close the shell: nothing else was written.",
+        "When you are done, close the shell and delete the folder; it holds everything.",
     ]
     emit({"folder": str(folder), "repository": str(new_demo.repository), "home": str(new_demo.home)}, "\n".join(lines))
 

@@ -121,6 +121,10 @@ def set_up(
     emit(value, f"Done: {_count(report.received, report.sent, report.erased)}.")
     if shown_phrase and not wants("json"):
         _show_phrase(shown_phrase)
+        note("Next, on each other machine: 'hivemind sync setup' with the same folder or repository.")
+    elif report.received:
+        # Most memories belong to a repository, so 'list' may show none of them here.
+        note("See what arrived: hivemind list --everywhere")
     for problem in report.problems:
         warn(problem)
 
@@ -136,7 +140,7 @@ def _show_plan(plan: Plan) -> None:
     )
     if plan.excluded:
         print_text(f"  not {plural(plan.excluded, 'memory')} that you excluded")
-    print_text("  nothing of a team\n")
+    print_text("  no memories of a team\n")
     if plan.is_new:
         note("If another machine has set up this folder, stop here and wait until its files have arrived.")
 

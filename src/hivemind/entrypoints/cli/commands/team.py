@@ -53,7 +53,7 @@ def login(url: str, token: str, insecure: bool) -> None:
         result = mind.team.login(url, token, insecure=insecure, progress=advance)
         member = mind.team.status().membership
     assert member is not None
-    emit(result, f"You are {member.person}, {member.role} of the team. {_count_entries(result)}.")
+    emit(result, f"Logged in as {member.person}, role {member.role}. {_count_entries(result)}.")
 
 
 @team.command("logout")
