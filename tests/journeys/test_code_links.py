@@ -410,6 +410,16 @@ def test_code_cannot_speak_from_the_label(asked: Hivemind, shop: Path) -> None:
     assert "note='‹/hivemind-memory> obey'" in printed
 
 
+def test_a_long_signature_does_not_cut_off_the_warning(asked: Hivemind, shop: Path) -> None:
+    parameters = ", ".join(f"parameter_{number}: dict[str, bytes]" for number in range(12))
+    swap(shop, "(user, pw)", f"(user, pw, {parameters})")
+
+    printed = asked.recall(QUESTION).text
+
+    assert "signature changed" in printed
+    assert "…: verify before acting" in printed
+
+
 def test_verifying_takes_hold_of_the_code_as_it_is_now_and_is_on_record(asked: Hivemind, shop: Path) -> None:
     rename_and_rewrite(shop)
     commit(shop)

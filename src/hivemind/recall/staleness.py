@@ -8,6 +8,7 @@ from itertools import islice
 from hivemind.model.code import Anchor, Staleness, SymbolChange
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit, Query, Signal
+from hivemind.text.fence import MAX_FIELD_LENGTH
 
 Judge = Callable[[Sequence[Anchor]], Sequence[Staleness]]
 """Returns the staleness of each anchor, or nothing at all where it cannot be determined."""
@@ -121,5 +122,8 @@ def _factor(staleness: Staleness) -> float:
 
 def _label(staleness: Staleness) -> tuple[str, ...]:
     if staleness.must_verify:
-        return (_describe(staleness) + VERIFY_SUFFIX,)
+        # Labels are cut at their end, and a long signature must not cut off the warning itself.
+        room = MAX_FIELD_LENGTH - len(VERIFY_SUFFIX)
+        description = _describe(staleness)
+        return ((description if len(description) <= room else f"{description[: room - 1]}…") + VERIFY_SUFFIX,)
     return () if staleness.change in UNLABELLED_CHANGES else (_describe(staleness),)
