@@ -153,12 +153,13 @@ alone and vectors alone each have more of the answer in their first ten hits, pa
 recall misses its target at 10,000 memories. In a repository as small as the one of these tasks, a plain file of notes
 costs fewer tokens, as long as nothing in it becomes stale or has to be erased.
 
-**Limits of these figures.** The question sets are development sets, on which weights were chosen, not held-out ones. The
+**Limits of these figures.** The question sets are development sets, on which weights were chosen, not held-out ones;
+LongMemEval, LoCoMo, BEAM and CoSQA were measured with the embedding model before the present one. The
 scripted agent was written together with its five tasks and understands two forms of notes; so 5 of 5 shows that the right
 notes arrive with the right labels, not how clever an agent becomes ("cold" is the same agent without memory). Five real clients ran the same tasks with that script
 in place of their model, which shows that notes arrive through their own hooks, tools and permissions too. No model was
 involved in these figures, so how much a real one gains is not known. Checks are tests of our own suite, counted. Times
-were measured while the machine had little else to do.
+were measured while the machine had little else to do, except those of a warm recall, which are CPU time beside other work.
 """
 
 
