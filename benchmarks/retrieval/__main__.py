@@ -1,29 +1,33 @@
 """Measure how well each system finds the relevant texts of public question sets, and what that costs.
 
-python -m benchmarks.retrieval DATA [--sets locomo,beam] [--systems "hivemind,words only"] [--fusion] [--save]
+python -m benchmarks.retrieval DATA [--sets locomo,beam] [--systems "hivemind,words only"] [--jobs N] [--save]
+python -m benchmarks.retrieval DATA --fusion
 
 ``@k`` looks at exactly the first k results that were rendered. Lures are copies of relevant texts that must not be
 found: half of them belong to another repository, the others were retracted. A foreign question belongs to another
 store; confidence is to separate such questions from answerable ones. With ``--fusion``, the weights of words and
 meaning are chosen for each set on the other sets, and compared with words alone and meaning alone. With
-``HIVEMIND_BENCH_VECTORS=FILE``, vectors are kept in FILE and texts of earlier runs are not embedded again.
+``HIVEMIND_BENCH_VECTORS=FILE``, vectors are kept in FILE and texts of earlier runs are not embedded again. With
+``--jobs``, stores are filled and asked by several processes at once: the scores stay the same, times are left out.
 """
 
 import argparse
 import os
 import statistics
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from benchmarks import results
 from benchmarks.retrieval import fusion, scores
-from benchmarks.retrieval.sets import SETS, Case, Question, Text
-from benchmarks.retrieval.systems import SYSTEMS, Product, Search
+from benchmarks.retrieval.sets import SETS, Case, Question
+from benchmarks.retrieval.systems import SYSTEMS, Product, embed_ahead
 from hivemind.recall.confidence import SURE
 
 MEASURES: dict[str, Callable[[Sequence[str], Sequence[str]], float]] = {
@@ -40,6 +44,20 @@ QUESTIONS_WITH_LURES = 40
 WRITES = 3
 """How many writes to each store are timed until they can be read."""
 COLUMNS = ("questions", *MEASURES, "forbidden@10", "p50 ms", "p95 ms", "p99 ms")
+TIMES = ("p50 ms", "p95 ms", "p99 ms", "write to readable, ms")
+"""What processes beside each other cannot measure."""
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(slots=True)
+class CaseFigures:
+    """What one store gave."""
+
+    scores: list[list[float]] = field(default_factory=list)
+    milliseconds: list[float] = field(default_factory=list)
+    sums: dict[str, float] = field(default_factory=dict)
+    confidences: dict[str, list[float]] = field(default_factory=dict)
 
 
 def main() -> None:
@@ -48,17 +66,23 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder with longmemeval/, locomo/, beam/, swebench/, cosqa/")
     parser.add_argument("--sets", default=",".join(SETS), help="question sets, separated by commas")
     parser.add_argument("--systems", default=",".join(SYSTEMS), help="systems, separated by commas")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; times are measured with one only")
     parser.add_argument("--save", action="store_true", help="save the figures to evals/results, one file per set")
     parser.add_argument("--fusion", action="store_true", help="only the table of weights chosen on the other sets")
     options = parser.parse_args()
     if options.fusion:
         print(fusion.make_table(options.data, options.sets.split(",")))
         return
+    if options.jobs > 1 and "HIVEMIND_BENCH_VECTORS" not in os.environ:
+        # Processes share their vectors through this file.
+        os.environ["HIVEMIND_BENCH_VECTORS"] = str(Path(tempfile.mkdtemp(prefix="hivemind-bench-")) / "vectors")
     for name in options.sets.split(","):
+        if options.jobs > 1:
+            embed_ahead((text for case in SETS[name](options.data) for text in case.texts), options.jobs)
         print(f"\n| {name} | " + " | ".join(COLUMNS) + " |\n|---|" + "---|" * len(COLUMNS))
         figures: dict[str, dict[str, float]] = {}
         for system in options.systems.split(","):
-            figures[system] = evaluate(partial(SETS[name], options.data), SYSTEMS[system])
+            figures[system] = evaluate(partial(SETS[name], options.data), system, options.jobs)
             print(
                 f"| {system} | " + " | ".join(_cell(figures[system].get(column)) for column in COLUMNS) + " |",
                 flush=True,
@@ -76,36 +100,60 @@ def main() -> None:
             results.save(f"retrieval-{name}", data=data, configuration=settings, figures=figures)
 
 
-def evaluate(cases: Callable[[], Iterator[Case]], system: Callable[[Sequence[Text]], Any]) -> dict[str, float]:
+def evaluate(cases: Callable[[], Iterator[Case]], system: str, jobs: int = 1) -> dict[str, float]:
     """Return the scores and costs of one system on one set."""
-    scores_by_question: list[list[float]] = []
-    milliseconds: list[float] = []
-    sums_by_store: list[dict[str, float]] = []
+    all_figures = list(_map(partial(_judge_case, system), _pair_with_foreign(cases()), jobs))
+    scores_by_question = [row for figures in all_figures for row in figures.scores]
     confidences: dict[str, list[float]] = {}
-    foreign: Sequence[Question] = ()
-    for case in cases():
-        search = system(case.texts)
-        for question in case.questions:
-            order = search(question.text)
-            start = time.perf_counter()
-            search.render(question.text) if isinstance(search, Product) else search(question.text)
-            milliseconds.append(1000 * (time.perf_counter() - start))
-            if question.relevant:
-                scores_by_question.append([measure(order, question.relevant) for measure in MEASURES.values()])
-        if isinstance(search, Product):
-            sums_by_store.append(_measure_product(search, case, foreign, confidences))
-        foreign = case.questions
+    for figures in all_figures:
+        for kind, values in figures.confidences.items():
+            confidences.setdefault(kind, []).extend(values)
     means = [statistics.mean(column) for column in zip(*scores_by_question, strict=True)]
-    costs = dict(zip(("p50 ms", "p95 ms", "p99 ms"), _quantiles(milliseconds), strict=True))
-    lure_share = {"forbidden@10": statistics.mean(_find_lures(cases(), system))}
-    return {
+    milliseconds = [value for figures in all_figures for value in figures.milliseconds]
+    lures = (found for group in _map(partial(_find_lures, system), _choose_lures(cases()), jobs) for found in group)
+    result = {
         "questions": len(scores_by_question),
         **dict(zip(MEASURES, means, strict=True)),
-        **lure_share,
-        **costs,
-        **_summarise(sums_by_store),
+        "forbidden@10": statistics.mean(lures),
+        **dict(zip(("p50 ms", "p95 ms", "p99 ms"), _quantiles(milliseconds), strict=True)),
+        **_summarise([figures.sums for figures in all_figures if figures.sums]),
         **_judge_confidence(confidences),
     }
+    return result if jobs == 1 else {what: value for what, value in result.items() if what not in TIMES}
+
+
+def _map(function: Callable[[Item], Outcome], items: Iterable[Item], jobs: int) -> Iterator[Outcome]:
+    """Apply a function to each item, in this process or in several."""
+    if jobs == 1:
+        yield from map(function, items)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(function, items)
+
+
+def _pair_with_foreign(cases: Iterator[Case]) -> Iterator[tuple[Case, Sequence[Question]]]:
+    """Yield each store with the questions of the one before it, which it cannot answer."""
+    foreign: Sequence[Question] = ()
+    for case in cases:
+        yield case, foreign
+        foreign = case.questions
+
+
+def _judge_case(system: str, work: tuple[Case, Sequence[Question]]) -> CaseFigures:
+    """Fill a store and ask it all its questions."""
+    case, foreign = work
+    search = SYSTEMS[system](case.texts)
+    figures = CaseFigures()
+    for question in case.questions:
+        order = search(question.text)
+        start = time.perf_counter()
+        search.render(question.text) if isinstance(search, Product) else search(question.text)
+        figures.milliseconds.append(1000 * (time.perf_counter() - start))
+        if question.relevant:
+            figures.scores.append([measure(order, question.relevant) for measure in MEASURES.values()])
+    if isinstance(search, Product):
+        figures.sums = _measure_product(search, case, foreign, figures.confidences)
+    return figures
 
 
 def _measure_product(
@@ -170,14 +218,14 @@ def _summarise(sums_by_store: Sequence[dict[str, float]]) -> dict[str, float]:
     }
 
 
-def _find_lures(cases: Iterator[Case], system: Callable[[Sequence[Text]], Search]) -> Iterator[float]:
-    """Yield 1 for each question with a lure among its first ten results, else 0."""
+def _choose_lures(cases: Iterator[Case]) -> Iterator[Case]:
+    """Yield the first stores with lures in them, and questions that they may mislead."""
     questions_left = QUESTIONS_WITH_LURES
     for case in cases:
-        questions = [question for question in case.questions if question.relevant][:questions_left]
+        questions = tuple(question for question in case.questions if question.relevant)[:questions_left]
         texts = {text.id: text for text in case.texts}
         relevant_ids = list(dict.fromkeys(question.relevant[0] for question in questions))
-        lures = [
+        lures = (
             replace(
                 texts[text_id],
                 id=f"lure {text_id}",
@@ -185,13 +233,19 @@ def _find_lures(cases: Iterator[Case], system: Callable[[Sequence[Text]], Search
                 hidden=("elsewhere", "retracted")[n % 2],
             )
             for n, text_id in enumerate(relevant_ids)
-        ]
-        search = system((*case.texts, *lures))
-        for question in questions:
-            yield float(any(text_id.startswith("lure ") for text_id in search(question.text)[:10]))
+        )
+        yield Case(texts=(*case.texts, *lures), questions=questions)
         questions_left -= len(questions)
         if questions_left <= 0:
             return
+
+
+def _find_lures(system: str, case: Case) -> list[float]:
+    """Return 1 for each question with a lure among its first ten results, else 0."""
+    search = SYSTEMS[system](case.texts)
+    return [
+        float(any(text_id.startswith("lure ") for text_id in search(question.text)[:10])) for question in case.questions
+    ]
 
 
 def _quantiles(values: Sequence[float]) -> list[float]:

@@ -10,7 +10,8 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -34,10 +35,12 @@ from hivemind.recall.search import Candidate
 from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
 from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
+from hivemind.text.thesaurus import name_concepts
 from hivemind.text.tokenise import extract_terms, split_passages
 
 Search = Callable[[str], list[str]]
 DEPTH = 100
+PASSAGES_PER_JOB = 64
 
 
 class CachedEmbedder:
@@ -48,6 +51,7 @@ class CachedEmbedder:
         self.name, self.dimension = self._real.name, self._real.dimension
         self._vectors: dict[bytes, Floats] = {}
         self._cache = apsw.Connection(file)
+        self._cache.set_busy_timeout(60_000)
         self._cache.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, numbers BLOB)")
 
     def embed(self, texts: Sequence[str]) -> Floats:
@@ -58,7 +62,8 @@ class CachedEmbedder:
         unknown = {digest: text for digest, text in zip(digests, texts, strict=True) if not self._is_known(digest)}
         for digest, row in zip(unknown, self._real.embed(list(unknown.values())), strict=True):
             self._vectors[digest] = row
-            self._cache.execute("INSERT INTO vectors VALUES (?, ?)", (digest, row.astype(np.float32).tobytes()))
+            numbers = row.astype(np.float32).tobytes()
+            self._cache.execute("INSERT OR IGNORE INTO vectors VALUES (?, ?)", (digest, numbers))
         return np.stack([self._vectors[digest] for digest in digests])
 
     def rank_word(self, word: str) -> int | None:
@@ -76,6 +81,21 @@ class CachedEmbedder:
 def load_model() -> CachedEmbedder:
     """Return the model of this run; HIVEMIND_BENCH_VECTORS names a file for vectors of earlier runs."""
     return CachedEmbedder(os.environ.get("HIVEMIND_BENCH_VECTORS", ":memory:"))
+
+
+def embed_ahead(texts: Iterable[Text], jobs: int) -> None:
+    """Embed the passages of all texts with several processes, into the file that HIVEMIND_BENCH_VECTORS names."""
+    distinct = {name_concepts(piece) for text in texts for piece in split_passages(_clean(text.text))}
+    # The longest first, so that no process ends with them alone.
+    passages = sorted(distinct, key=len, reverse=True)
+    chunks = [passages[start : start + PASSAGES_PER_JOB] for start in range(0, len(passages), PASSAGES_PER_JOB)]
+    with ProcessPoolExecutor(jobs) as pool:
+        for _ in pool.map(_embed_chunk, chunks):
+            pass
+
+
+def _embed_chunk(passages: Sequence[str]) -> None:
+    load_model().embed(passages)
 
 
 class Product:
