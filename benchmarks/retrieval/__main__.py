@@ -1,6 +1,6 @@
 """Measure how well each system finds the relevant texts of public question sets, and what that costs.
 
-python -m benchmarks.retrieval DATA [--sets locomo,beam] [--systems "hivemind,words only"] [--jobs N] [--save]
+python -m benchmarks.retrieval DATA [--sets locomo,beam] [--systems "hivemind,words only"] [--jobs N] [--save [PART]]
 python -m benchmarks.retrieval DATA --fusion
 
 ``@k`` looks at exactly the first k results that were rendered. Lures are copies of relevant texts that must not be
@@ -39,6 +39,7 @@ MEASURES: dict[str, Callable[[Sequence[str], Sequence[str]], float]] = {
     "NDCG@10": lambda order, relevant: scores.ndcg(order, relevant, 10),
     "MRR": scores.mrr,
 }
+USUAL_SETS = "longmemeval,locomo,beam,swe,cosqa"
 QUESTIONS_WITH_LURES = 40
 """How many questions of a set are asked again with lures in the store."""
 WRITES = 3
@@ -64,10 +65,16 @@ def main() -> None:
     """Run every system on every set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="folder with longmemeval/, locomo/, beam/, swebench/, cosqa/")
-    parser.add_argument("--sets", default=",".join(SETS), help="question sets, separated by commas")
+    parser.add_argument("--sets", default=USUAL_SETS, help=f"of {', '.join(SETS)}; default: {USUAL_SETS}")
     parser.add_argument("--systems", default=",".join(SYSTEMS), help="systems, separated by commas")
     parser.add_argument("--jobs", type=int, default=1, help="processes; times are measured with one only")
-    parser.add_argument("--save", action="store_true", help="save the figures to evals/results, one file per set")
+    parser.add_argument(
+        "--save",
+        nargs="?",
+        const="",
+        metavar="PART",
+        help="save the figures to evals/results, one file for each set and part of it, such as 'validation'",
+    )
     parser.add_argument("--fusion", action="store_true", help="only the table of weights chosen on the other sets")
     options = parser.parse_args()
     if options.fusion:
@@ -90,14 +97,20 @@ def main() -> None:
         if "hivemind" in figures:
             more = {what: value for what, value in figures["hivemind"].items() if what not in COLUMNS}
             print("\n" + "\n".join(f"{what}: {_cell(value)}" for what, value in more.items()), flush=True)
-        if options.save:
-            data = f"{name}, {next(iter(figures.values()))['questions']:.0f} questions of the part that was pointed at"
+        if options.save is not None:
+            part = f" {options.save}" if options.save else ""
+            data = f"{name}{part}, {next(iter(figures.values()))['questions']:.0f} questions"
             settings = (
                 "as installed; scores over the first 100 without a token budget, 'shown' within 5 and 1,200 tokens"
             )
             if "HIVEMIND_BENCH_VECTORS" in os.environ:
                 settings += "; vectors of texts from an earlier run"
-            results.save(f"retrieval-{name}", data=data, configuration=settings, figures=figures)
+            results.save(
+                "-".join(filter(None, ("retrieval", name, options.save))),
+                data=data,
+                configuration=settings,
+                figures=figures,
+            )
 
 
 def evaluate(cases: Callable[[], Iterator[Case]], system: str, jobs: int = 1) -> dict[str, float]:

@@ -63,23 +63,40 @@ def longmemeval(data: Path) -> Iterator[Case]:
 def locomo(data: Path) -> Iterator[Case]:
     """Yield LoCoMo: which turns of a conversation over months contain the evidence."""
     for sample in _read_json(data / "locomo", "locomo*.json"):
-        talk = sample["conversation"]
-        texts = [
-            Text(
-                id=turn["dia_id"],
-                text=_format_turn(turn),
-                session=name,
-                date=read_date(talk.get(f"{name}_date_time", "")),
-            )
-            for name in sorted((n for n in talk if re.fullmatch(r"session_\d+", n)), key=lambda n: int(n[8:]))
-            for turn in talk[name]
-        ]
+        texts = _list_turns(sample["conversation"])
         turn_ids = {text.id for text in texts}
         questions = [
             Question(text=entry["question"], relevant=evidence)
             for entry in sample["qa"]
             if (evidence := _parse_evidence(entry["evidence"], turn_ids))
         ]
+        yield Case(texts=tuple(texts), questions=tuple(questions))
+
+
+def locomo_plus(data: Path) -> Iterator[Case]:
+    """Yield LoCoMo-Plus: which remark, months ago, makes somebody understand what is said now.
+
+    Each conversation of LoCoMo gets every tenth remark, so that one store serves many questions, and the remarks
+    compete with each other too.
+    """
+    samples = _read_json(data / "locomo-plus", "locomo10.json")
+    entries = _read_json(data / "locomo-plus", "locomo_plus.json")
+    for place, sample in enumerate(samples):
+        talk = sample["conversation"]
+        speakers = {"A": talk["speaker_a"], "B": talk["speaker_b"]}
+        texts = _list_turns(talk)
+        questions = []
+        for number, entry in list(enumerate(entries))[place :: len(samples)]:
+            turns = [
+                f"{speakers[line[0]]}:{line[2:]}"
+                for line in entry["cue_dialogue"].splitlines()
+                if line[:2] in ("A:", "B:")
+            ]
+            texts += [
+                Text(id=f"cue {number}:{turn}", text=text, session=f"cue {number}") for turn, text in enumerate(turns)
+            ]
+            question = re.sub(r"^A:\s*", "", entry["trigger_query"])
+            questions.append(Question(text=question, relevant=(f"cue {number}:0",)))
         yield Case(texts=tuple(texts), questions=tuple(questions))
 
 
@@ -135,7 +152,14 @@ def cosqa(data: Path) -> Iterator[Case]:
     )
 
 
-SETS = {"longmemeval": longmemeval, "locomo": locomo, "beam": beam, "swe": swe, "cosqa": cosqa}
+SETS = {
+    "longmemeval": longmemeval,
+    "locomo": locomo,
+    "locomo-plus": locomo_plus,
+    "beam": beam,
+    "swe": swe,
+    "cosqa": cosqa,
+}
 
 
 def _read_json(folder: Path, *patterns: str) -> Any:
@@ -150,6 +174,18 @@ def _read_json(folder: Path, *patterns: str) -> Any:
 
 def _read_lines(path: Path) -> Iterator[Any]:
     return (json.loads(line) for line in path.read_text().splitlines())
+
+
+def _list_turns(talk: dict[str, Any]) -> list[Text]:
+    """Return the turns of a LoCoMo conversation, session by session."""
+    sessions = sorted((name for name in talk if re.fullmatch(r"session_\d+", name)), key=lambda name: int(name[8:]))
+    return [
+        Text(
+            id=turn["dia_id"], text=_format_turn(turn), session=name, date=read_date(talk.get(f"{name}_date_time", ""))
+        )
+        for name in sessions
+        for turn in talk[name]
+    ]
 
 
 def _format_turn(turn: dict[str, str]) -> str:

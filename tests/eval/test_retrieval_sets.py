@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.retrieval.sets import locomo, longmemeval
+from benchmarks.retrieval.sets import locomo, locomo_plus, longmemeval
 
 CONVERSATION = {
     "conversation": {
@@ -45,6 +45,21 @@ def test_every_part_of_longmemeval_is_read_and_its_ids_give_nothing_away(tmp_pat
 
     assert [text.id for text in case.texts] == ["s0", "s1"]
     assert case.questions[0].relevant == ("s0",)
+
+
+def test_a_remark_of_locomo_plus_is_among_the_turns_and_answers_its_trigger(tmp_path: Path) -> None:
+    talk = CONVERSATION["conversation"] | {"speaker_a": "Ada", "speaker_b": "Ben"}
+    remark = {"cue_dialogue": "A: I learned to say no.\nB: Good.", "trigger_query": "A: I am overwhelmed again."}
+    (tmp_path / "locomo-plus").mkdir()
+    (tmp_path / "locomo-plus" / "locomo10.json").write_text(json.dumps([{"conversation": talk}]))
+    (tmp_path / "locomo-plus" / "locomo_plus.json").write_text(json.dumps([remark]))
+
+    (case,) = locomo_plus(tmp_path)
+
+    assert [text.text for text in case.texts] == ["Ada: I moved to Graz", "Ada: I learned to say no.", "Ben: Good."]
+    assert [(question.text, question.relevant) for question in case.questions] == [
+        ("I am overwhelmed again.", ("cue 0:0",))
+    ]
 
 
 def test_a_missing_set_is_named_with_where_to_get_it(tmp_path: Path) -> None:
