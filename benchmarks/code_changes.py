@@ -23,6 +23,7 @@ from hivemind.codebase import git
 from hivemind.codebase.comparison import Version, WasRenamed, compare_versions, find_version
 from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.grammar import language_of
+from hivemind.codebase.graph import is_test
 from hivemind.codebase.matching import match
 from hivemind.codebase.staleness import assess_change
 from hivemind.codebase.symbols import Definition, ParsedFile, outline, parse_file
@@ -245,8 +246,8 @@ class CommitChange(NamedTuple):
     new_text: bytes
 
 
-def judge_commit(root: Path, commit: str) -> Iterator[CommitChange]:
-    """Judge every symbol that a commit changed, and yield its text before and after."""
+def judge_commit(root: Path, commit: str, label: str = "") -> Iterator[CommitChange]:
+    """Judge every symbol that a commit changed, or the one with this label, and yield its text before and after."""
     paths, moves = git.list_changes(root, f"{commit}^", commit)
     code_paths = [path for path in dict.fromkeys(paths) if language_of(path) in LANGUAGES]
     if not code_paths or len(code_paths) > 20:
@@ -277,6 +278,8 @@ def judge_commit(root: Path, commit: str) -> Iterator[CommitChange]:
     for before, after in match(old, new, moves):
         if after is None or before.fingerprint.raw == after.fingerprint.raw or before.kind in LOOSE_KINDS:
             continue
+        if label and before.label != label:
+            continue
         if before.end_line - before.line > MAX_PAIR_LINES or re.search("test|vendor", before.path):
             continue
         old_file, new_file = parse(f"{commit}^", before.path), parse(commit, after.path)
@@ -296,18 +299,25 @@ def _list_symbols(sources: dict[str, bytes], commit: str, paths: Iterable[str]) 
             yield from outline(path, source).symbols
 
 
-def print_pairs(root: Path, commits: int, count: int, seed: int, subject_pattern: str) -> None:
+def print_pairs(
+    root: Path, commits: int, count: int, seed: int, subject_pattern: str, *, is_without_tests: bool = False
+) -> None:
     """Print one changed symbol of each of some random commits, with its diff."""
     draw = random.Random(seed)
     subjects = ("--extended-regexp", "--regexp-ignore-case", f"--grep={subject_pattern}") if subject_pattern else ()
     listing = git.run(root, "log", "--no-merges", "--format=%H", f"-n{commits}", *subjects, "HEAD").decode().split()
     for commit in draw.sample(listing, len(listing)):
+        if not count:
+            return
+        # A change of behaviour mostly comes with a change of tests.
+        if is_without_tests and any(is_test(path) for path in git.list_changes(root, f"{commit}^", commit)[0]):
+            continue
         changes = [*judge_commit(root, commit)]
-        if changes and count:
+        if changes:
             count -= 1
             change = draw.choice(changes)
             subject = git.run(root, "log", "-1", "--format=%s", commit).decode("utf-8", "replace").strip()
-            print(f"\n=== {root.parent.name}\t{commit[:12]}\t{change.staleness.anchor.label}")
+            print(f"\n=== {root.parent.name.replace('+', '/')}\t{commit[:12]}\t{change.staleness.anchor.label}")
             print(f"    {subject[:90]}")
             print(show_diff(change.old_text, change.new_text)[:1500])
 
@@ -324,7 +334,7 @@ def print_verdicts(labels: Path, folder: Path, wanted_part: str, is_verbose: boo
         names = (repository, repository.rpartition("/")[2], f"{repository.replace('/', '+')}/repo")
         root = next(folder / name for name in names if (folder / name).exists())
         full_id = git.resolve_commit(root, commit)
-        change = next((each for each in judge_commit(root, full_id) if each.staleness.anchor.label == label), None)
+        change = next(judge_commit(root, full_id, label), None)
         if change is None:
             print(f"not there: {line}")
             continue
@@ -357,8 +367,16 @@ def main() -> None:
     command.add_argument("--count", type=int, default=20)
     command.add_argument("--seed", type=int, default=1)
     command.add_argument("--subject", default="", help="only commits whose message matches this pattern")
+    command.add_argument("--without-tests", action="store_true", help="only commits that change no tests")
     command.set_defaults(
-        run=lambda given: print_pairs(given.repository, given.commits, given.count, given.seed, given.subject)
+        run=lambda given: print_pairs(
+            given.repository,
+            given.commits,
+            given.count,
+            given.seed,
+            given.subject,
+            is_without_tests=given.without_tests,
+        )
     )
     command = commands.add_parser("verdicts")
     command.add_argument("labels", type=Path)

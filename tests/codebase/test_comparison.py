@@ -272,6 +272,43 @@ def test_parentheses_braces_quotes_and_types_of_variables_are_style() -> None:
     ).exists
 
 
+@pytest.mark.parametrize(
+    ("path", "old", "new", "is_difference"),
+    [
+        ("a.py", "def f(a, b):\n    return (a, b)\n", "def f(a, b):\n    return a, b\n", False),
+        ("a.py", "def f(a, b):\n    return (a, b)\n", "def f(a, b):\n    return b, a\n", True),
+        ("a.py", "def f(a):\n    return (a,)\n", "def f(a):\n    return (a)\n", True),
+        ("a.py", 'def f():\n    return "one two"\n', 'def f():\n    return ("one "\n      "two")\n', False),
+        ("a.py", 'def f():\n    return "one two"\n', 'def f():\n    return ("one"\n      "two")\n', True),
+        ("a.py", 'def f():\n    return "one {a}"\n', 'def f():\n    return ("one "\n      f"{a}")\n', True),
+        ("a.c", 'char *f() { return "one two"; }', 'char *f() { return "one "\n "two"; }', False),
+        ("A.java", "class A { int f(int a) { return a; } }", "class A { int f(final int a) { return a; } }", False),
+        ("A.java", "class A { int f(int a) { return a; } }", "class A { final int f(int a) { return a; } }", True),
+    ],
+)
+def test_the_layout_of_tuples_strings_and_final_variables_is_style(
+    path: str, old: str, new: str, is_difference: bool
+) -> None:
+    name = "A.f" if path == "A.java" else "f"
+    assert compare(path, old, new, name).exists is is_difference
+
+
+def test_a_local_function_may_become_one_of_its_own() -> None:
+    inner = "func(b []byte) bool {\n\treturn len(b) == 0\n}\n"
+    old = f"package a\n\nfunc f(b []byte) bool {{\n\tisEmpty := {inner}\n\treturn isEmpty(b)\n}}\n"
+    new = f"package a\n\nfunc f(b []byte) bool {{\n\treturn isEmpty(b)\n}}\n\n{inner.replace('func', 'func isEmpty')}"
+    assert not compare("a.go", old, new, "f").exists
+    assert compare("a.go", old, new.replace("== 0", "== 1"), "f").exists
+
+
+def test_a_field_that_is_assigned_later_is_no_constant() -> None:
+    source = "class Reader {{\n  {field}\n  void clear() {{\n    {line}\n    list.clear();\n  }}\n}}\n"
+    old = source.format(field="long seen = 0L;", line="seen = 0L;")
+    assert compare("Reader.java", old, source.format(field="", line=""), "Reader.clear").exists
+    constant = source.format(field="static final long SIZE = 8L;", line="grow(SIZE);")
+    assert not compare("Reader.java", constant, source.format(field="", line="grow(8L);"), "Reader.clear").exists
+
+
 def test_a_precedence_that_parentheses_change_is_a_difference() -> None:
     assert compare("a.py", "def f(a):\n    return a + a * a\n", "def f(a):\n    return (a + a) * a\n", "f").is_own
 

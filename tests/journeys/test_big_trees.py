@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from hivemind.codebase import tree
-from hivemind.codebase.index import MAX_QUICK_FILES
+from hivemind.codebase.index import MAX_AUTOMATIC_FILES, MAX_QUICK_FILES
 from hivemind.codebase.staleness import MAX_INDEX_AGE_SECONDS
 from tests.command_line import run, run_json
-from tests.conftest import git
+from tests.conftest import Open, git
 
 FILES = 2 * MAX_QUICK_FILES
 NOTE = "settle_7 rounds to two decimals because the bank rejects more"
@@ -56,6 +56,40 @@ def test_recall_answers_at_once_and_the_changed_tree_is_read_in_the_background(l
     assert "it is being searched for" in first["hits"][0]["labels"][0]
     assert "The code is being read in the background" in text
     assert "moved to core/m7.py::settle_7" in later["hits"][0]["labels"][0]
+
+
+def test_related_does_not_wait_for_the_first_index_of_a_large_tree(ledger: Path) -> None:
+    for number in range(MAX_AUTOMATIC_FILES):
+        (ledger / f"app/n{number}.py").write_text(
+            f"from app.m7 import settle_7\n\nvalue_{number} = settle_7({number})\n"
+        )
+
+    first = run_json("code", "related", "app/m7.py")["recall"]
+    text = run("code", "related", "app/m7.py").output
+    run("code", "index")
+    later = run_json("code", "related", "app/m7.py")["recall"]
+
+    assert first["is_code_behind"]
+    assert "The code is being read in the background" in text
+    assert not later["is_code_behind"]
+    assert any("imports it" in file["why"] for file in later["files"])
+
+
+def test_the_code_page_lists_a_large_tree_before_its_first_index(ledger: Path, open_mind: Open) -> None:
+    for number in range(MAX_AUTOMATIC_FILES):
+        (ledger / f"app/n{number}.py").write_text("")
+    mind = open_mind(ledger)
+
+    near = mind.code.near("app")
+    file = mind.code.near("app/m7.py")
+
+    assert near.is_behind
+    assert ("app/m7.py", 0) in near.children
+    assert [symbol.name for symbol in file.symbols] == ["settle_7"]
+
+
+def test_a_small_tree_is_indexed_before_the_answer(ledger: Path) -> None:
+    assert not run_json("code", "related", "app/m7.py")["recall"]["is_code_behind"]
 
 
 def test_a_small_change_is_read_before_the_answer(ledger: Path) -> None:

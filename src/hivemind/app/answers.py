@@ -57,7 +57,7 @@ class Answers:
 
     def recall(self, query: Query) -> Recall:
         """Search memories, then sessions, and record a receipt."""
-        return self._say_if_behind(self.with_receipt(self.with_sessions(self._with_code(self.search(query)))))
+        return self.say_if_behind(self.with_receipt(self.with_sessions(self._with_code(self.search(query)))))
 
     def with_sessions(self, answer: Recall, limit: int = past_sessions.MOST_BESIDE_MEMORIES) -> Recall:
         """Add matching passages of past sessions, after the memories."""
@@ -198,7 +198,7 @@ class Answers:
         deadline = used_cpu_seconds() + ASKED_SECONDS
         return partial(self._context.checkout.staleness_of, deadline=deadline)
 
-    def _say_if_behind(self, answer: Recall) -> Recall:
+    def say_if_behind(self, answer: Recall) -> Recall:
         """Add to an answer that the code is still being read, and see to it that it is."""
         self._context.index_if_behind()
         if not self._context.checkout.is_code_behind:
@@ -274,7 +274,7 @@ class Answers:
             hits, more = hits[:-1], more + 1
         answer = self.with_receipt(Recall(query=query, hits=hits, text=""), is_unasked=is_unasked)
         frame = briefs.Frame(mark=self._make_mark(hits), receipt=answer.receipt or "", more=more)
-        return self._say_if_behind(replace(answer, text=briefs.render_brief(hits, frame, asked_ids=asked_ids)))
+        return self.say_if_behind(replace(answer, text=briefs.render_brief(hits, frame, asked_ids=asked_ids)))
 
     def at_action(self, query: Query, hits: Iterable[Hit], heading: str, occasion: Occasion) -> Recall:
         """Render the memories that concern an action and fit the budget, and record a receipt with the occasion."""

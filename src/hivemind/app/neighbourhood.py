@@ -42,7 +42,7 @@ class Neighbourhood:
     def find_related(self, target: str, limit: int, progress: Progress) -> RelatedContext:
         """Find memories, files and callers related to a file, folder, module, symbol or task."""
         context = self._context
-        self._refresh(progress)
+        self._checkout.index.refresh_on_request(INDEX_AGE_SECONDS, progress)
         symbols = tuple(links.find_all(self._checkout.index, target))
         if symbols:
             near = self._around(target, symbols)
@@ -55,6 +55,7 @@ class Neighbourhood:
             answer = recall.add_files(
                 answer, replace(near, files=graph.merge_rankings(near.files, by_words, MOST_FILES))
             )
+        answer = self._answers.say_if_behind(answer)
         return RelatedContext(recall=self._answers.with_receipt(answer), callers=self._callers(symbols))
 
     def neighbours(self, files: tuple[str, ...]) -> tuple[RelatedFile, ...]:
@@ -84,9 +85,8 @@ class Neighbourhood:
     def near(self, target: str) -> CodeSurroundings:
         """Return the contents, related files and linked memories of a file or folder."""
         index = self._checkout.index
-        if not index.is_built:
-            index.refresh()
-        index.refresh_if_older(INDEX_AGE_SECONDS)
+        index.refresh_on_request(INDEX_AGE_SECONDS)
+        self._context.index_if_behind()
         # Every file has at least one symbol, the file itself.
         is_file = bool(target) and bool(index.symbols_of(target))
         children = () if is_file else tuple(graph.list_children(index, target)[:MOST_CHILDREN])
@@ -100,6 +100,7 @@ class Neighbourhood:
             symbols=tuple(index.symbols_of(target)[1:]) if is_file else (),
             related=related_files,
             ties=self._ties(target, is_file=is_file, related_files=related_files),
+            is_behind=index.is_behind,
         )
 
     def _ties(self, target: str, *, is_file: bool, related_files: Sequence[RelatedFile]) -> tuple[LinkedMemory, ...]:
@@ -124,12 +125,6 @@ class Neighbourhood:
         """Find memories of this tree that are linked to code, or to these paths."""
         candidates = memories.find_anchored(self._context.store.db, query, paths)
         return [memory for memory in candidates if self._checkout.owns(memory)]
-
-    def _refresh(self, progress: Progress) -> None:
-        if self._checkout.index.is_built:
-            self._checkout.index.refresh_if_older(INDEX_AGE_SECONDS)
-        else:
-            self._checkout.index.refresh(progress)
 
     def _around(self, target: str, symbols: tuple[Symbol, ...]) -> recall.Nearby:
         """Collect the files related to symbols, including deleted files whose code moved here."""

@@ -4,6 +4,7 @@ Two versions do the same if they are equal up to layout, comments, a consistent 
 independent statements, and variables that are used once. Anything else may change behaviour or contract.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -142,12 +143,22 @@ def _list_constants(file: ParsedFile, tree: Tree, other_names: Collection[str]) 
     used_names = {name.text for name in iter_names(tree)} - {*other_names}
     values = {}
     for definition in file.definitions:
-        if definition.kind in ("const", "macro", "field") and definition.name in used_names:
+        is_used = definition.kind in ("const", "macro", "field") and definition.name in used_names
+        # A field that is assigned later is no constant, whatever its first value.
+        if is_used and not _is_assigned_again(definition, file.source):
             value = build_tree(file, definition._replace(start=definition.body_start))
             # Only plain values; others may depend on more than their text.
             if value and len(value.children) == 1 and not any(iter_names(value)):
                 values[definition.name] = value.children[0]
     return values
+
+
+def _is_assigned_again(definition: Definition, source: bytes) -> bool:
+    name = rb"(?<![\w$])" + re.escape(definition.name.encode())
+    # `count = 1`, `count += 1`, `count++`; neither `count == 1` nor `count => 1`.
+    after = rb"\s*(?:(?:[-+*/%|&^:]|<<|>>|\|\||&&|\?\?)?=(?![=>])|\+\+|--)"
+    outside = source[: definition.start] + source[definition.end :]
+    return re.search(name + after + rb"|(?:\+\+|--)" + name + rb"\b", outside) is not None
 
 
 class _NameMapping:
@@ -279,7 +290,9 @@ def _is_extraction(whole: Version, part: Version, other_names: Collection[str]) 
     before, after = build_tree(*whole), build_tree(*part)
     if before is None or after is None:
         return False
-    names = {name.text for name in iter_names(after)} - {name.text for name in iter_names(before)}
+    # A local function that became one of its own is a helper too.
+    known_names = {name.text for name in iter_names(before) if not name.is_local}
+    names = {name.text for name in iter_names(after)} - known_names
     helpers = [
         definition
         for definition in part.file.definitions

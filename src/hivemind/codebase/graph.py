@@ -7,7 +7,7 @@ from enum import StrEnum
 from heapq import nlargest
 from math import sqrt
 
-from hivemind.codebase import touched_together
+from hivemind.codebase import touched_together, tree
 from hivemind.codebase.addresses import normalise_word
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import family_of
@@ -128,7 +128,11 @@ def list_children(index: CodeIndex, folder: str) -> list[tuple[str, int]]:
     """The entries of a folder, subfolders first: path, and the number of files below; 0 for a file."""
     prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
     file_counts: dict[str, int] = defaultdict(int)
-    for path in index.paths_in(folder) if prefix else index.paths():
+    # The first index of a large tree takes a while; its files can be listed before.
+    paths = index.paths() if index.is_built else tree.list_files(index.root)
+    for path in paths:
+        if not path.startswith(prefix):
+            continue
         name, _, subpath = path[len(prefix) :].partition("/")
         file_counts[prefix + name] += 1 if subpath else 0
     return sorted(file_counts.items(), key=lambda entry: (not entry[1], entry[0]))

@@ -37,7 +37,7 @@ MAX_HISTORY_COMMITS = 8000
 """Newest commits that are counted for files edited together."""
 
 MAX_AUTOMATIC_FILES = 500
-"""Files in which a name is searched for while somebody waits."""
+"""Files in which a name is searched for, or that are indexed for the first time, while somebody waits."""
 
 MAX_LISTED_FILES = 10_000
 """Trees up to this size are looked through while somebody waits, which takes a tenth of a second."""
@@ -153,6 +153,15 @@ class CodeIndex:
             self.is_behind = changed_paths is None or len(changed_paths) > MAX_QUICK_FILES
             if changed_paths is not None and not self.is_behind:
                 self._refresh(changed_paths)
+
+    def refresh_on_request(self, seconds: float, progress: Callable[[int, int], None] = lambda *_: None) -> None:
+        """Refresh for somebody who asks about the tree; the first index of a large one is left to the background."""
+        if self.is_built:
+            self.refresh_if_older(seconds)
+        elif len(tree.list_files(self.root)) <= MAX_AUTOMATIC_FILES:
+            self.refresh(progress)
+        else:
+            self.is_behind = True
 
     def is_being_refreshed(self) -> bool:
         """Whether another process is indexing the tree at this moment."""

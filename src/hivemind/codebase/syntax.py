@@ -6,7 +6,7 @@ new language needs none of its own.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -42,6 +42,7 @@ _STATEMENTS = re.compile(r"(?:^|_)(?:block|statements|statement_list|compound_st
 _TRANSPARENT = re.compile(
     r"^parenthesized|^(?:expression_list|pattern_list|block|statement_block|compound_statement|statement_list)$"
 )
+_VARIABLE_MODIFIERS = re.compile(r"param|local_variable|for_statement|resource")
 _LOCAL_LEAVES = frozenset({"identifier", "simple_identifier", "variable_name"})
 _NAME_LEAVES = re.compile(r"identifier|^constant$|^name$")
 _QUOTE = re.compile(r"^[A-Za-z]{0,2}'{1,3}$")
@@ -134,6 +135,9 @@ class _Builder:
         span = (node.start_byte, node.end_byte)
         if span in self.ignored or self.node_count > MAX_NODES or self._is_member(node):
             return None
+        # Whether a variable may be assigned twice has no effect on code that compiles.
+        if node.type == "modifiers" and _text(node) == "final" and _VARIABLE_MODIFIERS.search(parent):
+            return None
         if span == self.definition.name_span:
             return Name("", is_local=False)
         if node.child_count == 0 or depth > MAX_DEPTH or node.type == "variable_name":
@@ -180,6 +184,8 @@ class _Builder:
                 targets.append(tree)
             elif field in ("right", "value"):
                 values.append(tree)
+        if node.type == "concatenated_string" and (joined := _join_strings(children)) is not None:
+            return joined
         is_cast = self.grammar.has_erased_types and _CAST_NODE.search(node.type)
         if children and (is_cast or (len(children) == 1 and _TRANSPARENT.search(node.type))):
             return children[0]
@@ -187,7 +193,20 @@ class _Builder:
         is_single = len(targets) == len(values) == 1 and isinstance(targets[0], Name) and targets[0].is_local
         # Neither `total += 1`, which also reads, nor a loop, which assigns many values.
         is_plain = ("=" in children or ":=" in children) and not _LOOP.search(node.type)
-        return Branch(node.type, tuple(children), written_names, values[0] if is_single and is_plain else None)
+        # Parentheses around a tuple are a matter of style, except around a single element.
+        kind = "expression_list" if node.type == "tuple" and len(children) > 1 else node.type
+        return Branch(kind, tuple(children), written_names, values[0] if is_single and is_plain else None)
+
+
+def _join_strings(strings: Sequence[Tree]) -> Branch | None:
+    """Strings that stand beside each other as one; None if they are not plain, or have different prefixes."""
+    parts = [string.children for string in strings if isinstance(string, Branch) and len(string.children) == 3]
+    if len(parts) != len(strings) or len({(first, last) for first, _, last in parts}) != 1:
+        return None
+    texts = [text for _, text, _ in parts if isinstance(text, str)]
+    first, _, last = parts[0]
+    kind = next(string.kind for string in strings if isinstance(string, Branch))
+    return Branch(kind, (first, "".join(texts), last)) if len(texts) == len(parts) else None
 
 
 def _bind(parent: Node, field: str, outer: _Binding) -> _Binding:

@@ -177,6 +177,8 @@ class CodeSurroundings:
     symbols: tuple[Symbol, ...]
     related: tuple[RelatedFile, ...]
     ties: tuple[LinkedMemory, ...]
+    is_behind: bool = False
+    """Whether the code is being read in the background, so that files, symbols and memories may be missing."""
 
 
 class MentionSort(StrEnum):

@@ -339,7 +339,9 @@ def _console(*, stderr: bool = False) -> Any:
 def print_recall(recall: Recall, *, why: bool) -> None:
     """Print the result of a search: a list on a terminal, in a pipe the block that agents read."""
     if not on_terminal():
-        click.echo(recall.text or "Nothing known.")
+        # The text has that note itself, but is empty if nothing was found.
+        nothing = f"Nothing known. {CODE_BEHIND}" if recall.is_code_behind else "Nothing known."
+        click.echo(recall.text or nothing)
         return
     if not recall.hits and not recall.session_hits:
         note("Nothing known about that.")
