@@ -104,7 +104,7 @@ def _read(answer: Any) -> tuple[str, str]:
 
 def find_url(text: str) -> str:
     """The last address in a text."""
-    return re.findall(r"https?://\S+", text)[-1]
+    return str(re.findall(r"https?://\S+", text)[-1])
 
 
 if __name__ == "__main__":

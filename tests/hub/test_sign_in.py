@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import socket
 import stat
 import sys
 import threading
@@ -580,6 +581,24 @@ def test_a_hub_without_a_provider_asks_for_a_token(served: Served, device: Calla
     assert device("alice").team.find_provider(served.url) is None
     assert served.ask("GET", "/v1/login").body == {"provider": None}
     assert served.ask("POST", "/v1/login", body={"id_token": "a.b.c", "token_hash": "0" * 64}).status == 404
+
+
+def test_a_redirect_port_that_is_in_use_is_named(company: Company) -> None:
+    options = company.host.describe_provider()
+    assert options is not None
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(Unavailable, match=f"port {port}.*--device-code"):
+            sign_in.sign_in_with_browser(replace(options, redirect_port=port), lambda _: None)
+    subject = company.hire("alice", "payers")
+    urls: list[str] = []
+
+    def announce(text: str) -> None:
+        urls.append(text)
+        visit(text, subject)
+
+    assert sign_in.sign_in_with_browser(replace(options, redirect_port=port), announce).id_token
+    assert f"127.0.0.1%3A{port}%2Fcallback" in urls[0]
 
 
 def test_secrets_are_not_sent_to_a_provider_without_tls(company: Company) -> None:

@@ -48,6 +48,7 @@ class Issuer:
     client_secret: str = ""
     scopes: str = "openid email profile offline_access"
     parameters: Mapping[str, str] = field(default_factory=dict)
+    redirect_port: int = 0
     subject_claim: str = "sub"
     name_claim: str = "email"
     groups_claim: str = "groups"
@@ -80,7 +81,7 @@ class Issuer:
         configuration = self._configuration
         return ProviderOptions(
             issuer=str(configuration["issuer"]), client_id=self.client_id, client_secret=self.client_secret,
-            scopes=self.scopes, parameters=dict(self.parameters),
+            scopes=self.scopes, parameters=dict(self.parameters), redirect_port=self.redirect_port,
             authorization_endpoint=str(configuration.get("authorization_endpoint", "")),
             token_endpoint=str(configuration.get("token_endpoint", "")),
             device_authorization_endpoint=str(configuration.get("device_authorization_endpoint", "")),

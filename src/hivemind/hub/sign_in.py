@@ -63,7 +63,7 @@ def has_browser() -> bool:
 def sign_in_with_browser(options: ProviderOptions, announce: Announce) -> ProviderTokens:
     """Open the provider's page and wait until it sends the browser back (authorization code with PKCE)."""
     nonce_secret, verifier, state = (secrets.token_urlsafe(32) for _ in range(3))
-    with _CallbackServer(state, options.issuer) as server:
+    with _listen(state, options) as server:
         fields = {
             "response_type": "code", "client_id": options.client_id, "redirect_uri": server.url,
             "scope": options.scopes, "state": state, "nonce": hash_nonce(nonce_secret),
@@ -125,10 +125,10 @@ def renew(token_endpoint: str, client_id: str, client_secret: str, refresh_token
 
 
 class _CallbackServer(HTTPServer):
-    """Waits on this machine alone, at a port that nobody knows before, for the browser to come back with a code."""
+    """Waits on this machine alone, for the browser to come back with a code."""
 
-    def __init__(self, state: str, issuer: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Callback)
+    def __init__(self, state: str, issuer: str, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Callback)
         self.state = state
         self.issuer = issuer
         self.code = ""
@@ -154,6 +154,16 @@ class _CallbackServer(HTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore a connection that breaks; the browser may come again."""
+
+
+def _listen(state: str, options: ProviderOptions) -> _CallbackServer:
+    try:
+        return _CallbackServer(state, options.issuer, options.redirect_port)
+    except OSError as error:
+        raise Unavailable(
+            f"port {options.redirect_port} of this machine, to which the identity provider sends the browser, cannot be"
+            f" used: {error.strerror}; close what uses it, or sign in with --device-code"
+        ) from error
 
 
 class _Callback(BaseHTTPRequestHandler):

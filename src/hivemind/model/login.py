@@ -24,6 +24,8 @@ class ProviderOptions:
     scopes: str
     parameters: dict[str, str]
     """What the authorization request has besides, such as ``access_type=offline``."""
+    redirect_port: int
+    """The port of this machine that the browser comes back to; 0 for any free one."""
     authorization_endpoint: str
     token_endpoint: str
     device_authorization_endpoint: str
