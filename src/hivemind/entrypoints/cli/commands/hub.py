@@ -14,7 +14,7 @@ from hivemind.entrypoints.cli.commands.hub_admin import (
     import_team_host,
     require_database,
 )
-from hivemind.entrypoints.cli.commands.hub_provider import make_issuer, provider_options
+from hivemind.entrypoints.cli.commands.hub_provider import check_issuer, make_issuer, provider_options
 from hivemind.entrypoints.cli.framework import CommandGroup
 from hivemind.entrypoints.cli.output import emit, emit_rows, note, print_text
 from hivemind.errors import InvalidInput
@@ -135,8 +135,10 @@ def serve(
         print_text(f"The admin's token, shown only now:\n\n    {token}\n")
     processes = import_extra("hivemind.app.hub_worker").WorkerProcesses(workers, database, receipt_days)
     note(f"The hub listens at {url}; requests are logged here as lines of JSON")
-    sign_in = "" if issuer and issuer.client_id else " --token TOKEN"
-    print_text(f"Members join with:\n\n    hivemind team login {url}{sign_in}\n")
+    print_text(f"Members join with:\n\n    hivemind team login {url}\n")
+    if issuer:
+        # The hub serves all the same, because members with tokens need no provider.
+        check_issuer(issuer)
     operations.log_to_stderr()
     try:
         uvicorn.run(
@@ -240,7 +242,7 @@ def list_tokens(database: str, team: str) -> None:
         as_admin(database, team, lambda mind: mind.admin.tokens.list(), lambda hub: hub.request("GET", "/v1/tokens"))
     )
     rows = [
-        [t["id"], t["name"], t["role"] + (" (agent)" if t["is_agent"] else ""), format_date(t["expires_at"]),
+        [t["id"], t["name"], t["role"] + (" (agent)" if t["is_agent"] else " (signed in)" if t["is_login"] else ""), format_date(t["expires_at"]),
          format_minute(t["last_used_at"]) if t["last_used_at"] else "never", "revoked" if t["revoked_at"] else ""]
         for t in tokens
     ]  # fmt: skip

@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from hivemind.entrypoints.cli.arguments import combine
-from hivemind.errors import InvalidInput
+from hivemind.entrypoints.cli.output import warn
+from hivemind.errors import InvalidInput, Unavailable
 
 
 class ListItem(click.types.StringParamType):
@@ -76,8 +77,16 @@ def make_issuer(
     )  # fmt: skip
 
 
+def check_issuer(issuer: Any) -> None:
+    """Warn if the identity provider does not answer, so that whoever starts the hub sees a wrong URL at once."""
+    try:
+        issuer.describe()
+    except Unavailable as error:
+        warn(f"nobody can sign in for now: {error}")
+
+
 def _parse_pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
     pairs = dict(text.strip().split("=", 1) for text in texts if "=" in text)
     if len(pairs) != len(texts):
-        raise InvalidInput(f"{option} takes NAME=VALUE, each name once; for example prompt=consent")
+        raise InvalidInput(f"{option} takes NAME=VALUE, each name once")
     return pairs
