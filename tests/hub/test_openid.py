@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from hivemind.app.team_host import Host
 from hivemind.errors import AccessRevoked, HivemindError, InvalidInput, Unauthenticated, Unavailable
+from hivemind.hub import administration
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import Hub
 from hivemind.model.login import LoginRequest, hash_nonce, hash_token, new_token
@@ -267,6 +268,23 @@ def test_a_removed_person_is_out_with_every_kind_of_token(hub: Hub, provider: Pr
         host.admit(token, "127.0.0.1", "test")
     with pytest.raises(Unauthenticated):
         host.admit_visit(visit, "127.0.0.1", "test")
+
+
+def test_a_restored_database_removes_a_person_again(hub: Hub, provider: Provider, team: str) -> None:
+    host = make_host(hub, provider, team)
+    assert sign_in(host, provider.id_token(sub=team)) == team
+    host.remove_everywhere(team)
+    with host.mind(host.owner_of(team)) as mind:
+        events = [entry.event for entry in mind.admin.record_of_administration() if entry.event]
+        # As in a backup from before the removal.
+        mind._store.db.execute("DELETE FROM removed_people")
+        mind._store.db.execute("SELECT set_removal(id, '') FROM find_person(?)", team)
+    assert sign_in(host, provider.id_token(sub=team, iat=time.time() - 5)) == team
+
+    with hub.open_team(host.owner_of(team).team) as store:
+        administration.apply_again(store.db, reversed(events))
+
+    assert sign_in(host, provider.id_token(sub=team, iat=time.time() - 6)) == ""
 
 
 def test_a_browser_that_the_provider_vouched_for_is_known_as_long_as_its_token_was_good(

@@ -242,11 +242,18 @@ def list_tokens(database: str, team: str) -> None:
         as_admin(database, team, lambda mind: mind.admin.tokens.list(), lambda hub: hub.request("GET", "/v1/tokens"))
     )
     rows = [
-        [t["id"], t["name"], t["role"] + (" (agent)" if t["is_agent"] else " (signed in)" if t["is_login"] else ""), format_date(t["expires_at"]),
+        [t["id"], t["name"], t["role"] + _describe_kind(t), format_date(t["expires_at"]),
          format_minute(t["last_used_at"]) if t["last_used_at"] else "never", "revoked" if t["revoked_at"] else ""]
         for t in tokens
     ]  # fmt: skip
     emit_rows(tokens, ["id", "name", "role", "expires", "last used", ""], rows)
+
+
+def _describe_kind(token: dict[str, Any]) -> str:
+    if token["is_agent"]:
+        return " (agent)"
+    # A hub of an earlier version does not say.
+    return " (signed in)" if token.get("is_login") else ""
 
 
 @token_group.command("revoke")
