@@ -410,6 +410,24 @@ def test_a_stolen_refresh_token_of_the_provider_works_once_and_the_owner_is_aske
     assert mind.team.status().membership is not None
 
 
+def test_an_erasure_while_the_login_has_ended_waits_for_the_next_one(company: Company) -> None:
+    subject, mind = company.hire("alice", "payers"), company.laptop("alice")
+    company.sign_in(mind, subject)
+    memory = mind.remember(SHARED, scope=Scope.TEAM)
+    mind.team.sync()
+    _, login = get_login(company.file("alice"))
+    sign_in.renew(login.token_endpoint, login.client_id, "", login.refresh_token)
+    company.time_shift[0] = timedelta(minutes=31)
+
+    receipt = mind.team.carry(mind.erase(memory.id))
+    company.sign_in(mind, subject)
+
+    assert ("hub", "pending") in [(place.name, place.state) for place in receipt.places]
+    assert not mind.list()
+    with company.host.mind(company.host.owner_of(company.payments)) as team:
+        assert not team.list()
+
+
 def test_a_hook_says_once_that_the_person_must_sign_in_again(
     company: Company, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

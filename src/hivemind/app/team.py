@@ -10,7 +10,7 @@ from hivemind.app.context import Context, Progress, quietly
 from hivemind.curate import erase
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.learn import learn, strip_local_references
-from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unavailable
+from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticated, Unavailable
 from hivemind.hub import sync
 from hivemind.hub.client import HubClient, parse_url
 from hivemind.hub.credentials import Credentials, load_credentials, lock_credentials, save_credentials
@@ -151,14 +151,18 @@ class Team:
 
     def carry(self, receipt: Erasure) -> Erasure:
         """Push an erasure to the hub at once; return its receipt with the devices that still have a copy."""
-        hub = self.hub if self._store.directory else None
-        if hub is None:
+        if not self._store.directory or not self.is_logged_in:
             return receipt
         try:
+            hub = self.hub
+            if hub is None:
+                return receipt
             result = self.sync(hub)
             behind = [device for device in hub.request("GET", "/v1/devices") if device["erasures"]]
-        # The erasure is done here; the next sync sends it.
-        except Unavailable as error:
+        except AccessRevoked:
+            raise
+        # The erasure is done here; the next sync sends it, if need be after the person has signed in again.
+        except (Unavailable, Unauthenticated) as error:
             detail = f"waiting for the hub: {error}; 'hivemind sync' tries again"
             places = [ErasedLocation(name="hub", state="pending", detail=detail)]
         else:
