@@ -47,6 +47,7 @@ def begin_login(
         id_token=tokens.id_token, nonce_secret=tokens.nonce_secret, token_hash=hash_token(token), team=team
     )
     result = _send(url, request)
+    # The hub keeps an ID token usable until a team is chosen, so the person signs in once.
     if not result.team:
         result = _send(url, LoginRequest(**asdict(request) | {"team": choose_team(result.teams)}))
     login = ProviderLogin(
@@ -66,6 +67,7 @@ def renew_login(file: Path, clock: Clock) -> Credentials | None:
             return credentials
         try:
             return _renew(file, credentials, credentials.login, clock)
+        # For the caller, which deletes the copy of the team's memories.
         except AccessRevoked:
             raise
         except Unauthenticated as error:
@@ -108,6 +110,7 @@ def _renew(file: Path, credentials: Credentials, login: ProviderLogin, clock: Cl
     return credentials
 
 
+# Without the old token in a header: it may have expired, and the hub would refuse the request before it reads it.
 def _send(url: str, request: LoginRequest) -> LoginResult:
     return LoginResult(**HubClient(url=url, token="").request("POST", "/v1/login", asdict(request)))
 

@@ -30,6 +30,7 @@ class TeamLogins:
         # Before a connection is taken from the pool, because the provider may be slow.
         identity = self.issuer.verify_id_token(request.id_token, request.nonce_secret, self.clock().timestamp())
         with self.hub.connect_without_team() as db:
+            # Before anything else, so that a removed person learns nothing about teams.
             name = logins.admit_person(db, identity)
             team_ids = self._find_teams(db, identity)
             login = self._find_login(db, request, identity) if request.previous_token else None
@@ -67,8 +68,10 @@ class TeamLogins:
 
     def _renew(self, login: Login, request: LoginRequest, identity: Identity, team: str) -> None:
         """Replace the token of a login, or end the login if the person lost the team or somebody copied it."""
+        # The second is a repeated request whose answer got lost.
         is_current = login.hash in (hash_token(request.previous_token), request.token_hash)
         with self.hub.open_team(login.team) as store:
+            # In the name of the provider, whose groups decide this.
             recorder = make_recorder(store, self.issuer.url, format_timestamp(self.clock()))
             is_renewed = (
                 is_current

@@ -56,6 +56,7 @@ def load_credentials(file: Path) -> Credentials | None:
         fields = json.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         return None
+    # Absent for a token that an admin gave, and in files of earlier versions.
     login = fields.pop("login", None)
     return Credentials(**fields, login=ProviderLogin(**login) if login else None)
 
@@ -64,6 +65,7 @@ def save_credentials(file: Path, credentials: Credentials) -> None:
     """Replace the file; only its owner can read it."""
     # A new file in one step: a crash must not lose a refresh token that the provider has replaced.
     new_file = file.with_suffix(".new")
+    # Left by a crash; opened as a new file below, so that nobody else's file can take its place.
     new_file.unlink(missing_ok=True)
     descriptor = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:

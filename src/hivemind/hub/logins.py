@@ -34,10 +34,12 @@ class Login:
 
 def admit_person(db: Database, identity: Identity) -> str:
     """Return the name of a person on this hub; raise AccessRevoked if they were removed from it."""
+    # The team is not known yet, so a function looks the person up; see migration 0017.
     row = db.one(
         "SELECT name, removed_at FROM person_of(?, ?, ?, ?)",
         identity.id, identity.issuer, identity.subject, identity.name,
     )  # fmt: skip
+    # Two first logins at once may want one name; the second finds it taken when it tries again.
     if row is None:
         raise Unavailable("somebody with the same name signed in at the same moment; try again")
     name, removed_at = row
@@ -120,6 +122,7 @@ class LoginRegister:
                 " RETURNING id",
                 {"new": token_hash, "role": role.value, "until": until, "id": login.id, "current": login.hash},
             )
+            # Not each renewal, because every laptop renews all day.
             if rows and role.value != login.role:
                 self.record(AdminAction.ROLE_CHANGED, login.id, f"{login.name}: {login.role} to {role.value}")
         return bool(rows)

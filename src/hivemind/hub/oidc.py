@@ -106,6 +106,7 @@ class Issuer:
 
     def _verify(self, token: str, audience: str) -> dict[str, Any]:
         try:
+            # By the key's id in the header; what else the header says, such as where to get a key, is not believed.
             key = self._keys.get_signing_key_from_jwt(token)
             claims: dict[str, Any] = jwt.decode(
                 token, key.key, ALGORITHMS, audience=audience, issuer=self._configuration["issuer"],
@@ -139,6 +140,7 @@ class Issuer:
 
     def _read_roles(self, claims: Mapping[str, Any]) -> dict[str, Role]:
         """Return the highest role that the groups give in each team."""
+        # Some providers send a single group as a text.
         groups = claims.get(self.groups_claim, [])
         names = {EVERYONE, *(map(str, groups) if isinstance(groups, list) else [str(groups)])}
         grants = [(rule.team, rule.role) for rule in self.rules if rule.group in names]

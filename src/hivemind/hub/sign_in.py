@@ -53,6 +53,7 @@ def has_browser() -> bool:
     """Whether a browser on this machine would open before the person's eyes."""
     if os.environ.get("BROWSER"):
         return True
+    # The browser would open on a screen that nobody sees.
     is_remote = bool(os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"))
     has_screen = sys.platform in ("win32", "darwin") or bool(
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
@@ -89,6 +90,7 @@ def sign_in_with_code(
         )
     endpoint = _check_endpoint(options.device_authorization_endpoint, "device authorization endpoint")
     nonce_secret = secrets.token_urlsafe(32)
+    # RFC 8628 knows no nonce; providers that do not use it ignore it.
     fields = {"scope": options.scopes, "nonce": hash_nonce(nonce_secret)}
     answer = _expect_success(_post(endpoint, fields | _identify_client(options)))
     announce(f"Open {answer['verification_uri']} in any browser and enter this code:\n\n    {answer['user_code']}\n")
@@ -97,6 +99,7 @@ def sign_in_with_code(
     interval = float(answer.get("interval") or POLL_SECONDS)
     deadline = time.monotonic() + float(answer.get("expires_in") or BROWSER_SECONDS)
     grant = {"grant_type": DEVICE_GRANT, "device_code": str(answer["device_code"])}
+    # Waits first: nobody types a code in no time.
     while time.monotonic() < deadline:
         sleep(interval)
         answer = _request_tokens(options.token_endpoint, grant, options)
@@ -189,7 +192,8 @@ class _Callback(BaseHTTPRequestHandler):
             self._answer(404, "Not for this page", "This is not the answer to the login that is waiting here.")
         elif "code" in fields:
             self.server.code = fields["code"]
-            self._answer(200, "You are signed in", "You can close this window and go back to the terminal.")
+            # The code is not redeemed yet, and the hub has not decided, so the page does not say "signed in".
+            self._answer(200, "You can close this window", "The terminal says what comes next.")
         else:
             self.server.error = fields.get("error_description") or fields.get("error", "no reason given")
             self._answer(200, "Not signed in", f"The identity provider refused: {self.server.error}")
@@ -221,6 +225,7 @@ def _request_tokens(endpoint: str, grant: Mapping[str, str], options: ProviderOp
 
 def _read_tokens(answer: Mapping[str, Any], nonce_secret: str) -> ProviderTokens:
     answer = _expect_success(answer)
+    # A renewal need not bring one (OpenID Connect Core, 12.2), and without it the hub learns nothing about groups.
     if not answer.get("id_token"):
         raise Unauthenticated("the identity provider gave no ID token; its client needs the scope openid")
     return ProviderTokens(
@@ -245,6 +250,7 @@ class _NoRedirect(HTTPRedirectHandler):
 
 def _post(url: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """Send a form to the provider and return its answer, also one that says ``error``."""
+    # Some providers answer with a form unless they are asked for JSON.
     request = Request(url, data=urlencode(fields).encode(), headers={"Accept": "application/json"})
     try:
         with build_opener(_NoRedirect).open(request, timeout=TIMEOUT_SECONDS) as response:

@@ -13,6 +13,7 @@ TOKEN_PREFIX = "hm_"
 """Tells our own tokens from those of an identity provider, and lets scanners find them."""
 
 
+# From the hub and not from the provider, so that members need to know one address only.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderOptions:
     """How a device reaches the identity provider of a hub."""
@@ -88,6 +89,7 @@ def hash_nonce(secret: str) -> str:
 
 def new_token() -> str:
     """Return a token that nobody can guess."""
+    # 32 bytes, so that a fast hash of it is as safe as a slow one.
     return TOKEN_PREFIX + secrets.token_urlsafe(32)
 
 

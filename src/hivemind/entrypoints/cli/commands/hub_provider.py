@@ -62,6 +62,7 @@ def make_issuer(
 ) -> Any:  # fmt: skip
     """Return the identity provider that the options describe; None if they name none."""
     if not issuer:
+        # Otherwise a misspelled variable would start a hub where nobody can sign in.
         if groups or options["client_id"]:
             raise InvalidInput("the identity provider is missing; give its --issuer https://…")
         return None
@@ -73,6 +74,7 @@ def make_issuer(
         url=issuer, audience=audience or public_url, parameters=_parse_pairs(parameters, "--oidc-parameter"),
         required_claims=_parse_pairs(required, "--oidc-require"),
         rules=tuple(map(team_host.Issuer.parse_rule, groups)),
+        # Addresses are compared in lower case.
         domains=tuple(domain.lower().removeprefix("@") for domain in domains), **options,
     )  # fmt: skip
 
