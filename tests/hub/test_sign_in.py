@@ -11,6 +11,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -42,7 +43,6 @@ from tests.hub.serving import Served, serving
 # One provider for all of them.
 pytestmark = pytest.mark.xdist_group("oidc")
 
-ALICE = {"email": "alice@acme.example", "email_verified": True}
 SHARED = "Deploys run from the release branch zebrafish"
 
 
@@ -139,40 +139,34 @@ def get_login(file: Path) -> tuple[Credentials, ProviderLogin]:
     return credentials, credentials.login
 
 
+@contextmanager
+def open_company(hub: Hub, provider: Provider, directory: Path) -> Iterator[Company]:
+    """A company for as long as a test needs it."""
+    payments, search = (f"{name}-{secrets.token_hex(4)}" for name in ("payments", "search"))
+    issuer = Issuer(
+        url=provider.url, client_id=CLIENT_ID, parameters={"prompt": "consent"},
+        rules=(
+            GroupRule(group="payers", team=payments, role=Role.WRITER),
+            GroupRule(group="payers leads", team=payments, role=Role.REVIEWER),
+            GroupRule(group="searchers", team=search, role=Role.READER),
+        ),
+    )  # fmt: skip
+    host = Host(hub, Settings(home=directory / "hub", person="hub"), issuer)
+    for team in (payments, search):
+        host.found_team(team)
+    with serving(host) as served:
+        company = Company(provider, served, directory, payments, search)
+        yield company
+        for mind in company.minds:
+            mind.close()
+
+
 @pytest.fixture
 def company(hub: Hub, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Company]:
     # The tests open the address themselves.
     monkeypatch.setenv("BROWSER", "true")
-    with open_company(hub, provider, tmp_path) as opened:
-        yield opened
-
-
-class open_company:  # noqa: N801 - used like a function
-    """A company for as long as a test needs it."""
-
-    def __init__(self, hub: Hub, provider: Provider, directory: Path) -> None:
-        payments, search = (f"{name}-{secrets.token_hex(4)}" for name in ("payments", "search"))
-        issuer = Issuer(
-            url=provider.url, client_id=CLIENT_ID, parameters={"prompt": "consent"},
-            rules=(
-                GroupRule(group="payers", team=payments, role=Role.WRITER),
-                GroupRule(group="payers leads", team=payments, role=Role.REVIEWER),
-                GroupRule(group="searchers", team=search, role=Role.READER),
-            ),
-        )  # fmt: skip
-        host = Host(hub, Settings(home=directory / "hub", person="hub"), issuer)
-        for team in (payments, search):
-            host.found_team(team)
-        self._serving = serving(host)
-        self._company = Company(provider, self._serving.__enter__(), directory, payments, search)
-
-    def __enter__(self) -> Company:
-        return self._company
-
-    def __exit__(self, *error: object) -> None:
-        for mind in self._company.minds:
-            mind.close()
-        self._serving.__exit__(None, None, None)
+    with open_company(hub, provider, tmp_path) as opened_company:
+        yield opened_company
 
 
 def test_a_person_signs_in_with_the_browser_and_never_sees_a_token(company: Company, person: Person) -> None:
