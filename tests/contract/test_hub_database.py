@@ -74,6 +74,7 @@ def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
     ours.db.execute("INSERT INTO erased_texts VALUES ('m', 0, 'team', '1:00')")
     ours.db.execute("INSERT INTO peers VALUES ('d', 'laptop', '00')")
     ours.db.execute("INSERT INTO receipts VALUES ('r', 'm', '', '', 's1', 'quarterly', 1, 1.0, 1, '')")
+    ours.db.execute("INSERT INTO removed_people (person, at) VALUES ('p', '')")
     tokens = access.Tokens(ours.db, lambda: NOW, lambda *_: None)
     tokens.issue(name="ada", role=Role.ADMIN)
     access.begin_visit(ours.db, NOW, AdmittedMember(team=ours.db.team, member=ADA, token=tokens.list()[0].id))
@@ -136,7 +137,7 @@ TABLES = [
         "receipts",
     ),
     *("sessions", "observations", "passages", "words", "word_counts", "vectors_wanted"),
-    *("tokens", "visits", "refusals"),
+    *("tokens", "visits", "refusals", "removed_people"),
 ]
 
 
@@ -201,8 +202,20 @@ def test_the_role_that_answers_owns_nothing_and_every_table_is_bound(hub: Hub) -
     }
     assert door == {
         "token_of", "visit_of", "team_named", "has_teams", "count_request", "note_refusal", "is_revoked", "list_teams",
-        "prune_refusals",
+        "prune_refusals", "person_of", "find_person", "set_removal", "is_removed", "login_of", "use_proof",
     }  # fmt: skip
+
+
+def test_people_of_the_identity_provider_are_out_of_reach_of_any_team(
+    hub: Hub, teams: tuple[HubStore, HubStore]
+) -> None:
+    ours, _ = teams
+    ours.db.execute("SELECT name FROM person_of('p', 'https://id.example', 'subject', 'somebody')")
+
+    for statement in ("SELECT FROM people", "SELECT FROM used_proofs", "UPDATE people SET removed_at = ''"):
+        with pytest.raises(StoreError):
+            ours.db.execute(statement)
+    assert ours.db.one("SELECT name FROM find_person('subject')") == ("somebody",)
 
 
 def test_the_log_cannot_be_changed_by_the_role_that_answers(teams: tuple[HubStore, HubStore]) -> None:

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from hivemind.hub import access
 from hivemind.hub.limits import Limits
 from hivemind.hub.store import Hub
+from hivemind.model.login import TOKEN_PREFIX
 from hivemind.model.team import Role
 from tests.hub.serving import Served
 
@@ -75,7 +75,7 @@ def test_tokens_are_kept_as_hashes_alone(served: Served, team: str, hub: Hub) ->
 
     assert "alice" in rows
     assert token not in rows
-    assert token.removeprefix(access.TOKEN_PREFIX) not in rows
+    assert token.removeprefix(TOKEN_PREFIX) not in rows
 
 
 def test_each_role_may_do_what_it_says_and_no_more(served: Served, team: str) -> None:

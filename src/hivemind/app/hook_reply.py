@@ -12,7 +12,7 @@ from hivemind.capture import background, brief_marker
 from hivemind.formats import cue_file
 from hivemind.formats.untrusted import parse_json
 from hivemind.model.memory import Channel, Writer
-from hivemind.paths import data_directory, has_sync
+from hivemind.paths import HUB_FILE, data_directory, has_sync
 
 LONGEST_WAIT_SECONDS = 0.3
 """How long the start of a session waits for what is new in the team and on the person's other machines."""
@@ -64,7 +64,18 @@ def _brief(mind: Hivemind, request: HookRequest) -> str:
     cue_file.forget_session(home, request.session)
     if mind.sessions.waits_to_learn():
         background.start("learn")
-    return mind.brief().text
+    return "\n\n".join(filter(None, (mind.brief().text, _take_login_notice(Path(home)))))
+
+
+def _take_login_notice(home: Path) -> str:
+    """Return that the person must sign in to the hub again, once; a hook never opens a browser."""
+    file = home / HUB_FILE
+    if not file.exists():
+        return ""
+    # Not at the top: most people have no hub.
+    from hivemind.hub.credentials import take_notice
+
+    return take_notice(file)
 
 
 def _tell(request: HookRequest, cues: Sequence[str], reply: ActionReply) -> str:

@@ -1,22 +1,24 @@
 """Publishing memories to a team and syncing with its hub."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hivemind.app.context import Context, Progress, quietly
 from hivemind.curate import erase
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.learn import learn, strip_local_references
-from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unavailable
+from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticated, Unavailable
 from hivemind.hub import sync
 from hivemind.hub.client import HubClient, parse_url
+from hivemind.hub.credentials import Credentials, load_credentials, lock_credentials, save_credentials
 from hivemind.hub.transport import Transport
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
+from hivemind.model.login import ProviderOptions
 from hivemind.model.memory import Channel, Memory, Source, Status, Trust
 from hivemind.model.scope import Scope
 from hivemind.model.team import SyncResult, TeamStatus
@@ -24,6 +26,10 @@ from hivemind.paths import HUB_FILE
 from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
 from hivemind.text.clean import validate_label
+
+if TYPE_CHECKING:
+    from hivemind.app.hub_login import ChooseTeam
+    from hivemind.hub.sign_in import Announce
 
 CHANNEL_BY_TRUST = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: Channel.PERSON}
 """The channel of a published copy, so that it is trusted no more than its original."""
@@ -62,12 +68,35 @@ class Team:
 
     def login(self, url: str, token: str, *, insecure: bool = False, progress: Progress = quietly) -> SyncResult:
         """Join a team and sync with its hub; raise an error, and store nothing, if that fails."""
+        credentials = Credentials(url=parse_url(url, insecure=insecure), token=validate_label(token, "the token"))
+        return self._join(credentials, progress)
+
+    def sign_in(
+        self, url: str, provider: ProviderOptions, *, with_code: bool, team: str, choose_team: "ChooseTeam",
+        announce: "Announce", insecure: bool = False, progress: Progress = quietly,
+    ) -> SyncResult:  # fmt: skip
+        """Join a team with the identity provider of its hub, and sync; ``find_provider`` says which one that is."""
+        from hivemind.app import hub_login
+
         self._context.require_person("joining a team")
-        client = HubClient(url=parse_url(url, insecure=insecure), token=validate_label(token, "the token"))
-        result = self.sync(client, progress=progress)
-        # Created with its mode before the token is written into it.
-        self._hub_file.touch(mode=0o600)
-        self._hub_file.write_text(json.dumps({"url": client.url, "token": client.token}), "utf-8")
+        credentials = hub_login.begin_login(
+            parse_url(url, insecure=insecure), provider, with_code=with_code, team=team, choose_team=choose_team,
+            announce=announce, clock=self._context.clock,
+        )  # fmt: skip
+        return self._join(credentials, progress)
+
+    def find_provider(self, url: str, *, insecure: bool = False) -> ProviderOptions | None:
+        """Ask a hub where its members sign in; None if they log in with tokens."""
+        # Not at the top, here and below: it needs HTTP and what opens a browser, and few commands need either.
+        from hivemind.app import hub_login
+
+        return hub_login.find_provider(parse_url(url, insecure=insecure))
+
+    def _join(self, credentials: Credentials, progress: Progress) -> SyncResult:
+        self._context.require_person("joining a team")
+        result = self.sync(HubClient(url=credentials.url, token=credentials.token), progress=progress)
+        with lock_credentials(self._hub_file):
+            save_credentials(self._hub_file, credentials)
         return result
 
     def logout(self) -> None:
@@ -77,18 +106,32 @@ class Team:
         sync.leave(self._store)
 
     @property
+    def is_logged_in(self) -> bool:
+        """Whether this store has credentials for a hub, which may have expired."""
+        return self._hub_file.exists()
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """How this store reaches its hub, renewed if that is due; None if it belongs to no team."""
+        credentials = load_credentials(self._hub_file)
+        if credentials and credentials.login and self._context.now >= credentials.login.renew_at:
+            from hivemind.app import hub_login
+
+            return hub_login.renew_login(self._hub_file, self._context.clock)
+        return credentials
+
+    @property
     def hub(self) -> HubClient | None:
         """The hub this store is logged in to, or None."""
-        if not self._hub_file.exists():
-            return None
-        return HubClient(**json.loads(self._hub_file.read_text("utf-8")))
+        credentials = self.credentials
+        return HubClient(url=credentials.url, token=credentials.token) if credentials else None
 
     def sync(self, transport: Transport | None = None, *, progress: Progress = quietly) -> SyncResult:
         """Push and pull what is new; an interrupted sync can be repeated."""
-        transport = transport or self.hub
-        if transport is None:
-            raise InvalidInput("this store belongs to no team; join one with 'hivemind team login URL'")
         try:
+            transport = transport or self.hub
+            if transport is None:
+                raise InvalidInput("this store belongs to no team; join one with 'hivemind team login URL'")
             result = sync.synchronise(
                 self._store, transport, now=self._context.now, progress=progress,
                 # Erasures of others must also reach copies and quotes in this person's own memories.
@@ -108,14 +151,18 @@ class Team:
 
     def carry(self, receipt: Erasure) -> Erasure:
         """Push an erasure to the hub at once; return its receipt with the devices that still have a copy."""
-        hub = self.hub if self._store.directory else None
-        if hub is None:
+        if not self._store.directory or not self.is_logged_in:
             return receipt
         try:
+            hub = self.hub
+            if hub is None:
+                return receipt
             result = self.sync(hub)
             behind = [device for device in hub.request("GET", "/v1/devices") if device["erasures"]]
-        # The erasure is done here; the next sync sends it.
-        except Unavailable as error:
+        except AccessRevoked:
+            raise
+        # The erasure is done here; the next sync sends it, if need be after the person has signed in again.
+        except (Unavailable, Unauthenticated) as error:
             detail = f"waiting for the hub: {error}; 'hivemind sync' tries again"
             places = [ErasedLocation(name="hub", state="pending", detail=detail)]
         else:

@@ -7,7 +7,7 @@ from functools import cached_property
 from hivemind.app.context import Context
 from hivemind.curate import export
 from hivemind.errors import AmbiguousId, NotFound, Refused
-from hivemind.hub import access, administration
+from hivemind.hub import access, administration, logins
 from hivemind.hub.store import HubStore
 from hivemind.model.administration import AdminAction, Removal, TeamLimits
 from hivemind.model.scope import Visibility
@@ -54,13 +54,39 @@ class TeamAdmin:
         """End the access of a device at once, and revoke the token it last used; erasures no longer wait for it."""
         return self._remove([self._find_device(device)], ())
 
-    def remove_member(self, name: str) -> Removal:
-        """Revoke every token of a member and remove all their devices."""
-        devices = [device for device in sync_state.list_devices(self._store.db) if device.person == name]
+    def has_member(self, name: str) -> bool:
+        """Whether somebody of that name has, or had, a token or a device."""
+        return bool(self._list_devices(name)) or any(token.name == name for token in self.tokens.list())
+
+    def remove_member(self, asked: str, *, is_everywhere: bool = False) -> Removal:
+        """Revoke every token of a member and remove all their devices; who signs in at a provider cannot do so again.
+
+        A person of the identity provider may be given by the provider's subject, too.
+        """
+        db = self._store.db
+        person, name = logins.find_person(db, asked) or ("", asked)
+        # Also for a person of another team, because an admin must not learn who is in it.
+        if not self.has_member(name):
+            raise NotFound(f"nobody called {asked!r} has a token or a device; 'hivemind hub token list' lists them")
         valid_tokens = [token.id for token in self.tokens.list() if token.name == name and not token.revoked_at]
-        if not devices and not valid_tokens:
-            raise NotFound(f"nobody called {name!r} has a token or a device; 'hivemind hub token list' lists them")
-        return self._remove(devices, valid_tokens)
+        with db.transaction():
+            if person:
+                administration.remove_person(db, person, self._context.now)
+                logins.end_visits(db, name)
+                self._record(AdminAction.MEMBER_REMOVED, person, f"{name}, from all teams" if is_everywhere else name)
+            return self._remove(self._list_devices(name), valid_tokens)
+
+    def return_member(self, asked: str) -> str:
+        """Let a person whom an admin removed sign in to this team again; return their name."""
+        person, name = logins.find_person(self._store.db, asked) or ("", "")
+        with self._store.db.transaction():
+            if not administration.return_person(self._store.db, person):
+                raise NotFound(f"nobody called {asked!r} was removed from this team; check the name")
+            self._record(AdminAction.MEMBER_RETURNED, person, name)
+        return name
+
+    def _list_devices(self, person: str) -> list[Device]:
+        return [device for device in sync_state.list_devices(self._store.db) if device.person == person]
 
     def limits(self) -> TeamLimits:
         """Return the name and limits of the team."""

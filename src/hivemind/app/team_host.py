@@ -4,9 +4,9 @@ Only the embedding model is kept in the process, so any number of hubs can serve
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from hivemind.app.context import Clock, Context, LazyEmbedder, utc_now
@@ -14,17 +14,19 @@ from hivemind.app.history import History
 from hivemind.app.memories import Memories
 from hivemind.app.mind import Mind
 from hivemind.app.team_admin import TeamAdmin
+from hivemind.app.team_logins import TeamLogins
 from hivemind.codebase.repository import normalise_remote
 from hivemind.errors import AccessRevoked, InvalidInput, NotFound, RateLimited, Refused, Unauthenticated
 from hivemind.formats.timestamps import format_timestamp
-from hivemind.hub import access, administration
+from hivemind.hub import access, administration, logins
 from hivemind.hub.administration import DeviceRegister
 from hivemind.hub.epochs import ASKED
 from hivemind.hub.exchange import Exchange
 from hivemind.hub.limits import Limits, RequestCounter
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import DEFAULT_OPTIONS, Hub, HubOptions, HubStore
-from hivemind.model.administration import AdminAction
+from hivemind.model.administration import AdminAction, Removal
+from hivemind.model.login import TOKEN_PREFIX, Identity, LoginRequest, LoginResult, ProviderOptions
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository, Scope
 from hivemind.model.team import AdmittedMember, Device, Role, TeamMember
@@ -37,6 +39,8 @@ from hivemind.text.clean import validate_label
 OPERATOR = "operator"
 """The name, in the record of administration, of whoever can reach the database itself."""
 FIRST_TEAM = "team"
+LOGIN_DAYS = 30
+"""How long somebody whose login has expired is listed as a member."""
 
 
 class TeamMind(Mind):
@@ -64,7 +68,9 @@ class TeamMind(Mind):
         """Return everybody who has a valid token, people first."""
         # Every member may see who is in the team; the tokens themselves are for admins.
         tokens = access.list_tokens(self._store.db)
-        valid = (token for token in tokens if token.is_good(self._context.now))
+        # A laptop that is closed does not renew its login; its person is still a member.
+        recently = format_timestamp(self._context.clock() - timedelta(days=LOGIN_DAYS))
+        valid = (token for token in tokens if token.is_good(recently if token.is_login else self._context.now))
         members = {TeamMember(person=token.name, role=token.role, is_agent=token.is_agent) for token in valid}
         return sorted(members, key=lambda member: (member.is_agent, member.person, member.role))
 
@@ -91,12 +97,11 @@ class Host:
 
     @classmethod
     def open(
-        cls, database: str, options: HubOptions = DEFAULT_OPTIONS, *, issuer: str = "", audience: str = "",
+        cls, database: str, options: HubOptions = DEFAULT_OPTIONS, *, issuer: Issuer | None = None,
         limits: Limits | None = None,
     ) -> "Host":  # fmt: skip
-        """Migrate the database and open it; with an issuer, tokens of that identity provider are accepted too."""
-        provider = Issuer(url=issuer, audience=audience) if issuer else None
-        return cls(Hub.open(database, options), Settings.load(), provider, limits=limits)
+        """Migrate the database and open it; with an issuer, people of that identity provider may sign in."""
+        return cls(Hub.open(database, options), Settings.load(), issuer, limits=limits)
 
     @property
     def issuer(self) -> str:
@@ -156,7 +161,56 @@ class Host:
 
     def admit(self, secret: str, address: str, what: str) -> AdmittedMember:
         """Return the member of a token; refusals and requests above the rate limit are recorded and raised."""
-        return self._admit(lambda db: self._authenticate(db, secret), secret, address, what)
+        if self._issuer and not secret.startswith(TOKEN_PREFIX):
+            identity = self._verify_access_token(self._issuer, secret)
+            return self._admit(lambda db: _authenticate_identity(db, identity), secret, address, what)
+        return self._admit(lambda db: access.authenticate(db, self._clock(), secret), secret, address, what)
+
+    def describe_provider(self) -> ProviderOptions | None:
+        """Return how people sign in; None if only tokens are accepted."""
+        return self._issuer.describe() if self._issuer and self._issuer.client_id else None
+
+    def sign_in(self, request: LoginRequest, address: str) -> LoginResult:
+        """Begin or renew a person's login; refusals are recorded and raised like those of a token."""
+        if not self._issuer or not self._issuer.client_id:
+            raise NotFound("this hub has no identity provider; log in with a token: hivemind team login URL --token")
+        try:
+            return TeamLogins(hub=self._hub, issuer=self._issuer, clock=self._clock).sign_in(request)
+        except Unauthenticated:
+            # Only wrong requests count, so that nobody can keep the others at the same address from signing in.
+            with self._hub.connect_without_team() as db:
+                self._refuse_stranger(db, self._clock(), "", address, "to sign in")
+            raise
+
+    def remove_everywhere(self, asked: str) -> dict[str, Removal]:
+        """End the access of a person, given by name or the provider's subject, to every team at once and for good."""
+        with self._hub.connect_without_team() as db:
+            person, name = logins.find_person(db, asked) or ("", asked)
+            teams = access.list_teams(db)
+            # First, so that nothing can be renewed while the teams follow.
+            logins.remove_from_hub(db, person, format_timestamp(self._clock()))
+        removals = {}
+        for _, team in teams:
+            with self.mind(self.owner_of(team)) as mind:
+                if mind.admin.has_member(name):
+                    removals[team] = mind.admin.remove_member(name, is_everywhere=True)
+        if not person and not removals:
+            raise NotFound(f"nobody called {asked!r} is in a team of this hub; check the name")
+        return removals
+
+    def return_everywhere(self, asked: str) -> str:
+        """Let a person who was removed sign in again, as far as the provider does; return their name."""
+        with self._hub.connect_without_team() as db:
+            person, name = logins.find_person(db, asked) or ("", "")
+            logins.remove_from_hub(db, person, "")
+            teams = access.list_teams(db)
+        if not person:
+            raise NotFound(f"nobody called {asked!r} has signed in to this hub; check the name")
+        for _, team in teams:
+            # Of teams that they were not in, there is nothing to undo.
+            with self.mind(self.owner_of(team)) as mind, suppress(NotFound):
+                mind.admin.return_member(name)
+        return name
 
     def begin_visit(self, secret: str, address: str) -> str:
         """Sign a browser in with a person's token and return the secret for its cookie."""
@@ -243,13 +297,31 @@ class Host:
         """Close every connection to the database."""
         self._hub.close()
 
-    def _authenticate(self, db: Database, secret: str) -> AdmittedMember | None:
-        if self._issuer and not secret.startswith(access.TOKEN_PREFIX):
-            return self._issuer.authenticate(secret, lambda name: access.find_team(db, name))
-        return access.authenticate(db, self._clock(), secret)
+    @staticmethod
+    def _verify_access_token(issuer: Issuer, token: str) -> Identity | None:
+        # Before a connection is taken from the pool, because the provider may be slow.
+        try:
+            return issuer.verify_access_token(token)
+        except Unauthenticated:
+            return None
 
     def _store(self, who: AdmittedMember) -> HubStore:
         return self._hub.open_team(who.team, who.member)
+
+
+def _authenticate_identity(db: Database, identity: Identity | None) -> AdmittedMember | None:
+    """Return the member of an access token of the provider, which must be good for one team of this hub."""
+    if identity is None or len(identity.roles) != 1:
+        return None
+    [(team_name, role)] = identity.roles.items()
+    team = access.find_team(db, team_name)
+    if team is None:
+        return None
+    name = logins.admit_person(db, identity)
+    logins.check_removal(db, identity.id, team)
+    member = TeamMember(person=name, role=role, is_agent=identity.is_agent)
+    until = format_timestamp(datetime.fromtimestamp(identity.expires_at, UTC))
+    return AdmittedMember(team=team, member=member, token=name, until=until)
 
 
 def _parse_repository(text: str) -> str:

@@ -4,7 +4,6 @@ Only hashes of tokens are stored. A token is 32 random bytes and cannot be guess
 one. Every query sees one team, except the lookup of a token's team.
 """
 
-import hashlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,17 +15,17 @@ from hivemind.formats.timestamps import format_date, format_timestamp
 from hivemind.hub.administration import Recorder
 from hivemind.model.administration import AdminAction
 from hivemind.model.ids import derive_id
+from hivemind.model.login import hash_token, new_token
 from hivemind.model.team import AdmittedMember, Refusal, Role, TeamMember, Token
 from hivemind.store.database import Database
 from hivemind.text.clean import validate_label
 
-TOKEN_PREFIX = "hm_"
 DEFAULT_TOKEN_DAYS = 90
 """How long a token is valid by default."""
 VISIT_DAYS = 7
 """How long a browser stays signed in, at most until its token expires."""
 
-COLUMNS = "id, name, role, is_agent, created_at, expires_at, revoked_at, last_used_at"
+COLUMNS = "id, name, role, is_agent, created_at, expires_at, revoked_at, last_used_at, person <> '' AS is_login"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +44,14 @@ class Tokens:
         """Create a token for a member and return it; it cannot be read again."""
         if days < 1:
             raise InvalidInput("a token must be valid for at least one day; give a larger number of days")
-        now, secret = self.clock(), TOKEN_PREFIX + secrets.token_urlsafe(32)
+        now, secret = self.clock(), new_token()
         token, label = derive_id("token", secret)[:12], validate_label(name, "the name")
         expires_at = format_timestamp(now + timedelta(days=days))
         with self.db.transaction():
             self.db.execute(
                 "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, '', '')",
-                token, label, role.value, is_agent, _hash_secret(secret), format_timestamp(now),
+                token, label, role.value, is_agent, hash_token(secret), format_timestamp(now),
                 expires_at,
             )  # fmt: skip
             kind = f"{role.value}, agent" if is_agent else role.value
@@ -96,9 +95,7 @@ def list_tokens(db: Database) -> list[Token]:
 
 def authenticate(db: Database, now: datetime, secret: str) -> AdmittedMember | None:
     """Return the member a token belongs to, or None if it is unknown, expired or revoked."""
-    row = db.one(
-        "SELECT team, id, name, role, is_agent FROM token_of(?, ?)", _hash_secret(secret), format_timestamp(now)
-    )
+    row = db.one("SELECT team, id, name, role, is_agent FROM token_of(?, ?)", hash_token(secret), format_timestamp(now))
     if row is None:
         return None
     team, token, name, role, is_agent = row
@@ -107,7 +104,7 @@ def authenticate(db: Database, now: datetime, secret: str) -> AdmittedMember | N
 
 def is_revoked(db: Database, secret: str) -> bool:
     """Whether an admin revoked this token; false if it has only expired, or never existed."""
-    return bool(db.value("SELECT is_revoked(?)", _hash_secret(secret)))
+    return bool(db.value("SELECT is_revoked(?)", hash_token(secret)))
 
 
 def list_teams(db: Database) -> list[tuple[str, str]]:
@@ -124,14 +121,14 @@ def begin_visit(db: Database, now: datetime, who: AdmittedMember) -> str:
     db.execute("DELETE FROM visits WHERE expires_at < ?", format_timestamp(now))
     db.execute(
         "INSERT INTO visits (hash, token, name, role, expires_at) VALUES (?, ?, ?, ?, ?)",
-        _hash_secret(secret), None if who.until else who.token, who.member.person, who.member.role.value, expires_at,
+        hash_token(secret), None if who.until else who.token, who.member.person, who.member.role.value, expires_at,
     )  # fmt: skip
     return secret
 
 
 def authenticate_visit(db: Database, now: datetime, secret: str) -> AdmittedMember | None:
     """Return the member a browser is signed in as, or None once its visit or token has ended."""
-    row = db.one("SELECT team, token, name, role FROM visit_of(?, ?)", _hash_secret(secret), format_timestamp(now))
+    row = db.one("SELECT team, token, name, role FROM visit_of(?, ?)", hash_token(secret), format_timestamp(now))
     if row is None:
         return None
     team, token, name, role = row
@@ -140,7 +137,7 @@ def authenticate_visit(db: Database, now: datetime, secret: str) -> AdmittedMemb
 
 def end_visit(db: Database, secret: str) -> None:
     """Sign a browser out."""
-    db.execute("DELETE FROM visits WHERE hash = ?", _hash_secret(secret))
+    db.execute("DELETE FROM visits WHERE hash = ?", hash_token(secret))
 
 
 def find_team(db: Database, name: str) -> str | None:
@@ -166,7 +163,3 @@ def list_refusals(db: Database, limit: int) -> list[Refusal]:
     """Return refused requests to the team, newest first."""
     rows = db.execute("SELECT at, who, what, why FROM refusals ORDER BY at DESC LIMIT ?", limit)
     return [from_row(Refusal, row) for row in rows]
-
-
-def _hash_secret(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -48,6 +48,10 @@ def apply_again(db: Database, events: Iterable[Event]) -> None:
                 db.execute(sql, event.at, event.fact.subject)
             case AdminAction.DEVICE_REMOVED.value:
                 remove_device(db, event.fact.subject, event.at)
+            case AdminAction.MEMBER_REMOVED.value:
+                remove_person(db, event.fact.subject, event.at)
+            case AdminAction.MEMBER_RETURNED.value:
+                return_person(db, event.fact.subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,16 @@ def find_member(db: Database, person: str) -> TeamMember:
 def remove_device(db: Database, chain: str, at: str) -> None:
     """End the access of a device for good."""
     db.execute("INSERT INTO removed_devices (chain, at) VALUES (?, ?) ON CONFLICT DO NOTHING", chain, at)
+
+
+def remove_person(db: Database, person: str, at: str) -> None:
+    """Let a person of the identity provider sign in to this team no more, whatever the provider says."""
+    db.execute("INSERT INTO removed_people (person, at) VALUES (?, ?) ON CONFLICT DO NOTHING", person, at)
+
+
+def return_person(db: Database, person: str) -> bool:
+    """Let a person sign in to this team again; return whether they were removed from it."""
+    return bool(db.execute("DELETE FROM removed_people WHERE person = ? RETURNING person", person))
 
 
 def list_removed(db: Database) -> dict[str, str]:

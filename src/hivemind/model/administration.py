@@ -14,6 +14,9 @@ class AdminAction(Choice):
     TOKEN_CREATED = "token created"
     TOKEN_REVOKED = "token revoked"
     DEVICE_REMOVED = "device removed"
+    ROLE_CHANGED = "role changed"
+    MEMBER_REMOVED = "member removed"
+    MEMBER_RETURNED = "member returned"
     EPOCH_BEGUN = "epoch begun"
 
 

@@ -208,6 +208,8 @@ class Token:
     expires_at: str
     revoked_at: str
     last_used_at: str
+    is_login: bool = False
+    """Whether a person got it by signing in at an identity provider; their device renews it."""
 
     def is_good(self, now: str) -> bool:
         """Whether the token is neither revoked nor expired."""

@@ -14,13 +14,15 @@ from hivemind import __version__
 from hivemind.app.team_host import Host
 from hivemind.entrypoints.guard import Guard, get_status
 from hivemind.entrypoints.http import mcp, pages, routes
-from hivemind.entrypoints.http.admission import Admission, answer_error
+from hivemind.entrypoints.http.admission import LOGIN_PATH, Admission, answer_error
 from hivemind.entrypoints.http.operations import Operations
 from hivemind.errors import HivemindError
 from hivemind.formats.untrusted import MAX_MESSAGE_BYTES
 
 LARGE_PATHS = ("/v1/push", "/v1/take-back", "/mcp")
 MAX_SMALL_BYTES = 1024 * 1024
+MAX_LOGIN_BYTES = 64 * 1024
+"""Anybody may send this, and it is parsed."""
 REFUSALS = {
     403: "requests from another site are refused",
     408: "the request took too long to arrive; send it again",
@@ -71,6 +73,8 @@ def application(host: Host, public_url: str, metrics_token: str = "") -> ASGIApp
 
 def _get_max_bytes(path: str) -> int:
     """Return how large a request may be; only what carries many entries at once may be large."""
+    if path == LOGIN_PATH:
+        return MAX_LOGIN_BYTES
     return MAX_MESSAGE_BYTES if path in LARGE_PATHS else MAX_SMALL_BYTES
 
 

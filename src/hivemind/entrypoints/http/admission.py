@@ -10,7 +10,9 @@ from hivemind.entrypoints.guard import get_status
 from hivemind.errors import AccessRevoked, HivemindError, Unauthenticated
 from hivemind.model.team import AdmittedMember
 
-OPEN_PATHS = ("/v1/openapi.json",)
+LOGIN_PATH = "/v1/login"
+"""Whoever signs in has no token yet."""
+OPEN_PATHS = ("/v1/openapi.json", LOGIN_PATH)
 
 
 class Admission:

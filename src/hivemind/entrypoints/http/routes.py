@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hivemind.app.team_host import Host
 from hivemind.formats.codec import to_plain
+from hivemind.model.login import LoginRequest
 from hivemind.model.memory import Kind, Status
 from hivemind.model.metadata import MAX_METADATA_KEYS
 from hivemind.model.recall import Detail
@@ -149,6 +150,16 @@ class TeamRequest(RequestBody):
     refusal_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
 
 
+class SignInRequest(RequestBody):
+    """A person's ID token, and the hash of the token that their device wants to use."""
+
+    id_token: Annotated[str, Field(min_length=1, max_length=32_768)]
+    token_hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    nonce_secret: Annotated[str, Field(max_length=200)] = ""
+    previous_token: Annotated[str, Field(max_length=200)] = ""
+    team: Annotated[str, Field(max_length=200)] = ""
+
+
 class RotateRequest(RequestBody):
     """How long the replacement of a token is valid."""
 
@@ -168,6 +179,20 @@ def _get_member(request: Request) -> AdmittedMember:
 
 TheHost = Annotated[Host, Depends(_get_host)]
 Who = Annotated[AdmittedMember, Depends(_get_member)]
+
+
+@router.get("/login")
+def describe_login(host: TheHost) -> Json:
+    """Say how people sign in; without an identity provider, they log in with a token. Needs no token."""
+    options = host.describe_provider()
+    return {"provider": _to_json(options) if options else None}
+
+
+@router.post("/login")
+def sign_in(body: SignInRequest, host: TheHost, request: Request) -> Json:
+    """Begin a login with an ID token of the identity provider, or renew one. Needs no valid token."""
+    address = request.client.host if request.client else ""
+    return _to_json(host.sign_in(LoginRequest(**dict(body)), address))
 
 
 @router.post("/hello")
@@ -306,9 +331,16 @@ def remove_device(device: Name, host: TheHost, who: Who) -> Json:
 
 @router.delete("/members/{name}")
 def remove_member(name: Name, host: TheHost, who: Who) -> Json:
-    """Revoke every token of a member and remove all their devices."""
+    """Revoke every token of a member and remove all their devices; a name or the identity provider's subject."""
     with host.mind(who) as mind:
         return _to_json(mind.admin.remove_member(name))
+
+
+@router.post("/members/{name}/return")
+def return_member(name: Name, host: TheHost, who: Who) -> Json:
+    """Let a person who was removed sign in again."""
+    with host.mind(who) as mind:
+        return {"name": mind.admin.return_member(name)}
 
 
 @router.get("/team")

@@ -1,5 +1,7 @@
 """``hivemind hub``: run and administer a team's hub; apart, because it imports much when it is used."""
 
+from typing import Any
+
 import click
 
 from hivemind.entrypoints.cli.arguments import combine
@@ -12,6 +14,7 @@ from hivemind.entrypoints.cli.commands.hub_admin import (
     import_team_host,
     require_database,
 )
+from hivemind.entrypoints.cli.commands.hub_provider import check_issuer, make_issuer, provider_options
 from hivemind.entrypoints.cli.framework import CommandGroup
 from hivemind.entrypoints.cli.output import emit, emit_rows, note, print_text
 from hivemind.errors import InvalidInput
@@ -78,8 +81,7 @@ for group in (hub_admin.team, hub_admin.member, hub_admin.device, hub_admin.audi
     help="Processes that make vectors; 0 if 'hivemind hub worker' runs elsewhere.",
 )
 @receipt_option
-@click.option("--issuer", default="", metavar="URL", help="An OpenID Connect provider whose tokens are accepted too.")
-@click.option("--audience", default="", help="The audience of those tokens; by default the public URL.")
+@provider_options
 @click.option(
     "--requests-per-minute", default=600, show_default=True, type=click.IntRange(1),
     envvar="HIVEMIND_HUB_REQUESTS_PER_MINUTE", help="How many requests a token may make.",
@@ -100,8 +102,8 @@ for group in (hub_admin.team, hub_admin.member, hub_admin.device, hub_admin.audi
 def serve(
     database: str, host: str, port: int, tls_cert: str, tls_key: str, public_url: str, insecure: bool, proxy: str,
     backup_days: int, replica: str, connections: int, pool_timeout: int, lock_timeout: int, statement_timeout: int,
-    workers: int, receipt_days: int, issuer: str, audience: str, requests_per_minute: int,
-    wrong_requests_per_minute: int, max_connections: int, metrics_token: str,
+    workers: int, receipt_days: int, requests_per_minute: int, wrong_requests_per_minute: int, max_connections: int,
+    metrics_token: str, **provider: Any,
 ) -> None:  # fmt: skip
     """Start a hub; its database is migrated first.
 
@@ -127,13 +129,16 @@ def serve(
         lock_seconds=lock_timeout, statement_seconds=statement_timeout,
     )  # fmt: skip
     limits = team_host.Limits(per_token=requests_per_minute, wrong_per_address=wrong_requests_per_minute)
-    hub_host = team_host.Host.open(
-        require_database(database), options, issuer=issuer, audience=audience or url, limits=limits
-    )
+    issuer = make_issuer(team_host, url, **provider)
+    hub_host = team_host.Host.open(require_database(database), options, issuer=issuer, limits=limits)
     if token := hub_host.first_token():
         print_text(f"The admin's token, shown only now:\n\n    {token}\n")
     processes = import_extra("hivemind.app.hub_worker").WorkerProcesses(workers, database, receipt_days)
     note(f"The hub listens at {url}; requests are logged here as lines of JSON")
+    print_text(f"Members join with:\n\n    hivemind team login {url}\n")
+    if issuer:
+        # The hub serves all the same, because members with tokens need no provider.
+        check_issuer(issuer)
     operations.log_to_stderr()
     try:
         uvicorn.run(
@@ -237,11 +242,18 @@ def list_tokens(database: str, team: str) -> None:
         as_admin(database, team, lambda mind: mind.admin.tokens.list(), lambda hub: hub.request("GET", "/v1/tokens"))
     )
     rows = [
-        [t["id"], t["name"], t["role"] + (" (agent)" if t["is_agent"] else ""), format_date(t["expires_at"]),
+        [t["id"], t["name"], t["role"] + _describe_kind(t), format_date(t["expires_at"]),
          format_minute(t["last_used_at"]) if t["last_used_at"] else "never", "revoked" if t["revoked_at"] else ""]
         for t in tokens
     ]  # fmt: skip
     emit_rows(tokens, ["id", "name", "role", "expires", "last used", ""], rows)
+
+
+def _describe_kind(token: dict[str, Any]) -> str:
+    if token["is_agent"]:
+        return " (agent)"
+    # A hub of an earlier version does not say.
+    return " (signed in)" if token.get("is_login") else ""
 
 
 @token_group.command("revoke")

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -136,6 +137,9 @@ def delete_team(name: str, database: str, yes: bool) -> None:
     emit({"deleted": name}, f"Deleted the team {name}.")
 
 
+everywhere_option = click.option("--everywhere", is_flag=True, help="In all teams of the hub; needs --database.")
+
+
 @click.group("member", cls=CommandGroup)
 def member() -> None:
     """Administer members; 'hivemind hub token create' adds one."""
@@ -143,19 +147,53 @@ def member() -> None:
 
 @member.command("remove")
 @click.argument("name")
+@everywhere_option
 @admin_options
-def remove_member(name: str, database: str, team: str) -> None:
+def remove_member(name: str, everywhere: bool, database: str, team: str) -> None:
     """Revoke every token of a member and remove all their devices, at once.
+
+    Who signs in with an identity provider cannot do so again, whatever the provider says; give their name or the
+    provider's subject. With --everywhere, this ends their access to all teams of the hub.
 
     \b
     hivemind hub member remove alice
+    hivemind hub member remove alice@example.com --everywhere --database postgresql://hub@localhost/hub
     """
+    if everywhere:
+        removals = to_plain(_on_host(database, lambda host: host.remove_everywhere(name)))
+        whole = {
+            part: [ended for removal in removals.values() for ended in removal[part]] for part in ("tokens", "devices")
+        }
+        _show_removal({**whole, "teams": list(removals)}, f"{name} from {plural(len(removals), 'team')}")
+        return
     result = as_admin(
         database, team,
         lambda mind: mind.admin.remove_member(name),
-        lambda hub: hub.request("DELETE", f"/v1/members/{name}"),
+        lambda hub: hub.request("DELETE", f"/v1/members/{quote(name, safe='')}"),
     )  # fmt: skip
     _show_removal(to_plain(result), name)
+
+
+@member.command("return")
+@click.argument("name")
+@everywhere_option
+@admin_options
+def return_member(name: str, everywhere: bool, database: str, team: str) -> None:
+    """Let a person who was removed sign in again, if the identity provider lets them.
+
+    \b
+    hivemind hub member return alice@example.com
+    hivemind hub member return alice@example.com --everywhere --database postgresql://hub@localhost/hub
+    """
+    if everywhere:
+        person = _on_host(database, lambda host: host.return_everywhere(name))
+    else:
+        person = as_admin(
+            database, team,
+            lambda mind: mind.admin.return_member(name),
+            lambda hub: hub.request("POST", f"/v1/members/{quote(name, safe='')}/return")["name"],
+        )  # fmt: skip
+    emit({"name": person}, f"{person} may sign in again.")
 
 
 @click.group("device", cls=CommandGroup)

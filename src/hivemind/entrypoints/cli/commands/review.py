@@ -406,7 +406,7 @@ def _erase_about(about: str, exclusions: tuple[str, ...], reason: str, *, dry_ru
             receipt = mind.erasures.erase_mentions(
                 about, mentions=mentions, left_out=exclusions, reason=reason, progress=advance
             )  # fmt: skip
-        if mind.team.hub:
+        if mind.team.is_logged_in:
             receipt = mind.team.carry(receipt)
         receipt = mind.devices.carry(receipt)
     _show_receipt(receipt)

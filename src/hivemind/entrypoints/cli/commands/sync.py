@@ -52,7 +52,7 @@ def sync(ctx: click.Context) -> None:
 
 
 def _sync_all(mind: Hivemind) -> None:
-    has_hub, is_shared = mind.team.hub is not None, mind.devices.is_set_up
+    has_hub, is_shared = mind.team.is_logged_in, mind.devices.is_set_up
     if not has_hub and not is_shared:
         raise InvalidInput(NOTHING_TO_SYNC)
     value: dict[str, Any] = {}

@@ -1,13 +1,17 @@
 """``hivemind team``: a team's memory, from the side of a member."""
 
+from collections.abc import Mapping
+
 import click
 
 from hivemind.entrypoints.cli.arguments import complete_memory_id, dry_run_option, open_mind
-from hivemind.entrypoints.cli.framework import CommandGroup
+from hivemind.entrypoints.cli.framework import CommandGroup, wants
 from hivemind.entrypoints.cli.output import (
     emit,
+    emit_rows,
     indent,
     note,
+    on_terminal,
     print_field,
     print_heading,
     print_table,
@@ -15,11 +19,12 @@ from hivemind.entrypoints.cli.output import (
     progress,
     quote,
 )
+from hivemind.errors import InvalidInput
 from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_date, format_minute
 from hivemind.model.ids import shorten_id
 from hivemind.model.team import SyncResult
-from hivemind.text.clean import plural
+from hivemind.text.clean import neutralise, plural
 
 commands = click.Group()
 
@@ -39,21 +44,71 @@ def team(ctx: click.Context) -> None:
 
 @team.command("login")
 @click.argument("url")
-@click.option("--token", prompt=True, hide_input=True, envvar="HIVEMIND_TOKEN", help="The token an admin gave you.")
+@click.option("--token", envvar="HIVEMIND_TOKEN", help="The token an admin gave you; asked if people cannot sign in.")
+@click.option("--team", "team_name", default="", help="Which team, if you are in several.")
+@click.option("--device-code", is_flag=True, help="Sign in with a browser on another machine.")
 @click.option("--insecure", is_flag=True, help="Allow a hub on another machine without TLS.")
-def login(url: str, token: str, insecure: bool) -> None:
+def login(url: str, token: str | None, team_name: str, device_code: bool, insecure: bool) -> None:
     """Join a team; only memories of scope team are shared with its hub.
 
-    From then on they are exchanged when a session starts or ends, and by 'hivemind sync'.
+    If the hub has an identity provider, you sign in with your browser; otherwise with a token. From then on memories
+    are exchanged when a session starts or ends, and by 'hivemind sync'.
 
     \b
+    hivemind team login https://hub.example
+    hivemind team login https://hub.example --device-code
     hivemind team login https://hub.example --token hm_…
     """
-    with open_mind() as mind, progress("Reading the team's memories") as advance:
-        result = mind.team.login(url, token, insecure=insecure, progress=advance)
+    with open_mind() as mind:
+        provider = None if token else mind.team.find_provider(url, insecure=insecure)
+        if provider is None:
+            token = token or click.prompt("Token", hide_input=True, err=True)
+            with progress("Reading the team's memories") as advance:
+                result = mind.team.login(url, token, insecure=insecure, progress=advance)
+        else:
+            result = mind.team.sign_in(
+                url, provider, with_code=device_code, team=team_name, choose_team=_choose_team, announce=_announce,
+                insecure=insecure,
+            )  # fmt: skip
         member = mind.team.status().membership
     assert member is not None
     emit(result, f"Logged in as {member.person}, role {member.role}. {_count_entries(result)}.")
+
+
+def _announce(text: str) -> None:
+    # Not wrapped, because people copy addresses out of it; with --quiet, too, because nothing goes on without them.
+    click.echo(neutralise(text), err=True)
+
+
+def _choose_team(teams: Mapping[str, str]) -> str:
+    if not on_terminal():
+        raise InvalidInput(f"you are in several teams; choose one with --team: {', '.join(teams)}")
+    for name, role in teams.items():
+        note(f"{name} ({role})")
+    return str(click.prompt("Which team", type=click.Choice(list(teams)), err=True))
+
+
+@team.command("list")
+def list_teams() -> None:
+    """List your teams on the hub, and your role in each; a store belongs to one of them.
+
+    \b
+    hivemind team list
+    hivemind --store payments team login https://hub.example --team payments
+    """
+    with open_mind() as mind:
+        credentials, member = mind.team.credentials, mind.team.status().membership
+    if credentials is None or member is None:
+        raise InvalidInput("this store belongs to no team; join one: hivemind team login URL")
+    login = credentials.login
+    # A token is good for one team, and does not say what that is called.
+    teams = login.teams if login else {"(the team of your token)": member.role.value}
+    here = login.team if login else next(iter(teams))
+    value = [{"team": name, "role": role, "here": name == here} for name, role in teams.items()]
+    rows = [[name, role, "this store" if name == here else ""] for name, role in teams.items()]
+    emit_rows(value, ["team", "role", ""], rows)
+    if len(teams) > 1 and not wants("json"):
+        note(f"Join another one in a store of its own: hivemind --store NAME team login {credentials.url} --team NAME")
 
 
 @team.command("logout")
