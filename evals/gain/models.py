@@ -9,7 +9,7 @@ from typing import Any
 
 from evals.gain.agent import Message, Reply
 
-TEMPERATURE = 0.6
+TEMPERATURE = 0.3
 MOST_TOKENS = 200
 """Tokens of one reply; the longest right answer needs about 100."""
 TIMEOUT_SECONDS = 600
