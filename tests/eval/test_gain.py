@@ -50,65 +50,45 @@ def test_no_task_is_solved_before_anybody_worked_on_it(task: Task, tmp_path: Pat
 
 def test_the_right_code_passes_and_the_old_one_is_recognised() -> None:
     prepared = asdict(prepare.prepare_plain(BY_ID["billing.amount"]))
-    right = f"WRITE billing/money.py\n```python\n{AMOUNT}```"
-    [record] = agent.run_all([prepared], 1, Script(right, "DONE"))
+    right = f"```python\n{AMOUNT}```"
+    [record] = agent.run_all([prepared], 1, Script(right))
     assert (record["passed"], record["followed_old"], record["turns"]) == (True, False, 2)
-    old = 'WRITE billing/money.py\n```\ndef show(cents):\n    return f"${cents / 100:.2f}"\n```'
-    [record] = agent.run_all([prepared], 1, Script(old, "DONE"))
+    old = '```\ndef show(cents):\n    return f"${cents / 100:.2f}"\n```'
+    [record] = agent.run_all([prepared], 1, Script(old))
     assert (record["passed"], record["followed_old"]) == (False, True)
 
 
 def test_a_script_is_graded_by_what_it_calls() -> None:
     prepared = asdict(prepare.prepare_plain(BY_ID["billing.tests"]))
-    right = "WRITE scripts/check.sh\n```sh\nLEDGER=memory python -m unittest -b\n```"
-    assert agent.run_all([prepared], 1, Script(right, "DONE"))[0]["passed"] is True
-    wrong = "WRITE scripts/check.sh\n```sh\npython -m unittest -b\n```"
-    assert agent.run_all([prepared], 1, Script(wrong, "DONE"))[0]["passed"] is False
+    right = "```sh\nLEDGER=memory python -m unittest -b\n```"
+    assert agent.run_all([prepared], 1, Script(right))[0]["passed"] is True
+    wrong = "```sh\npython -m unittest -b\n```"
+    assert agent.run_all([prepared], 1, Script(wrong))[0]["passed"] is False
 
 
 def test_what_is_told_at_an_action_comes_once_with_its_result() -> None:
     task = BY_ID["billing.ledger"]
     prepared = asdict(replace(prepare.prepare_plain(task), at_write="WRITE HINT", at_failure="FAILURE HINT"))
-    write = "WRITE billing/posting.py\n```\nx = 1\n```"
-    model = Script("READ billing/ledger.py", write, write, "DONE")
-    [record] = agent.run_all([prepared], 1, model)
-    answers = [message["content"] for message in model.conversations[0] if message["role"] == "user"][1:]
-    assert ["FAILURE HINT" in answer for answer in answers] == [False, True, False]
-    assert ["WRITE HINT" in answer for answer in answers] == [False, True, False]
+    write = "```\nx = 1\n```"
+    [record] = agent.run_all([prepared], 1, Script(write, write))
+    answers = [message["content"] for message in record["messages"] if message["role"] == "user"][1:]
+    assert ["FAILURE HINT" in answer for answer in answers] == [True, False]
+    assert ["WRITE HINT" in answer for answer in answers] == [True, False]
     assert (record["failures"], record["repeated_failures"]) == (2, 1)
 
 
-def test_a_run_cannot_be_done_before_the_file_is_written() -> None:
+def test_a_reply_without_code_writes_nothing_and_leaves_a_second_try() -> None:
     prepared = asdict(prepare.prepare_plain(BY_ID["billing.amount"]))
-    [record] = agent.run_all([prepared], 1, Script("DONE", f"```python\n{AMOUNT}```", "DONE"))
-    assert (record["passed"], record["turns"]) == (True, 3)
-    assert "not written yet" in record["messages"][3]["content"]
+    [record] = agent.run_all([prepared], 1, Script("I would rather not.", f"```python\n{AMOUNT}```\nDone."))
+    assert (record["passed"], record["turns"]) == (True, 2)
+    assert "nothing was written" in record["messages"][3]["content"]
+    assert record["messages"][4]["content"].endswith("```")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("READ a.py\nDONE", ("READ", "a.py", "")),
-        ("**WRITE** `a.py`\n```python\nx = 1\n```\nRUN", ("WRITE", "a.py", "x = 1\n")),
-        ("```python\nx = 1\n```", ("WRITE", "target.py", "x = 1\n")),
-        ("WRITE a.py\nx = 1", ("WRITE", "a.py", "x = 1")),
-        ("```python\n# DONE\nREAD = 1\n```", ("WRITE", "target.py", "# DONE\nREAD = 1\n")),
-        ("I would rather not.", ("", "", "")),
-    ],
-)
-def test_the_first_action_of_a_reply_counts(text: str, expected: tuple[str, str, str]) -> None:
-    assert agent.parse(text, "target.py")[:3] == expected
-
-
-def test_no_action_leaves_the_repository(tmp_path: Path) -> None:
-    outside = tmp_path / "outside.py"
-    folder = tmp_path / "repository"
-    run = agent.Run(asdict(prepare.prepare_plain(BY_ID["billing.amount"])), 0, folder)
-    run.begin()
-    run.take(Reply("WRITE ../outside.py\n```\nx\n```", 1, 1))
-    run.take(Reply("WRITE inside.py\n```\nx\n```", 1, 1))
-    assert not outside.exists()
-    assert (folder / "inside.py").read_text() == "x\n"
+def test_the_final_answer_counts_and_not_the_draft() -> None:
+    prepared = asdict(prepare.prepare_plain(BY_ID["billing.amount"]))
+    [record] = agent.run_all([prepared], 1, Script(f"```python\n{AMOUNT}```", "```python\nx = 1\n```"))
+    assert record["passed"] is False
 
 
 def test_the_hooks_say_the_fact_in_every_condition_that_promises_it() -> None:
@@ -181,9 +161,8 @@ def endpoint() -> Iterator[str]:
     class Answer(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             """Answer a completion."""
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            is_second = any(message["role"] == "assistant" for message in request["messages"])
-            text = "DONE" if is_second else f"WRITE billing/money.py\n```\n{AMOUNT}```"
+            self.rfile.read(int(self.headers["Content-Length"]))
+            text = f"```\n{AMOUNT}```"
             body = json.dumps({"choices": [{"message": {"content": text}}], "usage": {"prompt_tokens": 7}}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
