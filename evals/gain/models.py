@@ -17,6 +17,8 @@ END, FENCE = "<|im_end|>", "```"
 FENCES_OF_BLOCK = 2
 """The second fence closes the block of code; the loop reads nothing that follows it."""
 STEPS_BETWEEN_LOOKS = 8
+ATTENTION = "grouped"
+"""The name under which transformers finds `_attend`."""
 
 
 class Endpoint:
@@ -47,15 +49,19 @@ class Transformers:
     def __init__(self, file: Path, batch_tokens: int, seed: int, temperature: float = TEMPERATURE) -> None:
         # Neither is a dependency of the project; only who has an accelerator needs them.
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers import AttentionInterface, AttentionMaskInterface, AutoModelForCausalLM, AutoTokenizer
+        from transformers.masking_utils import sdpa_mask
 
+        AttentionInterface.register(ATTENTION, _attend)
+        AttentionMaskInterface.register(ATTENTION, sdpa_mask)
         self._torch, self._batch_tokens, self._temperature = torch, batch_tokens, temperature
         torch.manual_seed(seed)
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         dtype = torch.bfloat16 if self._device == "cuda" else torch.float32
         name, options = (file, {}) if file.is_dir() else (file.parent, {"gguf_file": file.name})
         self._tokenizer: Any = AutoTokenizer.from_pretrained(name, padding_side="left", **options)
-        self._model: Any = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **options).to(self._device).eval()
+        options |= {"dtype": dtype, "attn_implementation": ATTENTION}
+        self._model: Any = AutoModelForCausalLM.from_pretrained(name, **options).to(self._device).eval()
         self._end: int = self._tokenizer.convert_tokens_to_ids(END)
         names = self._tokenizer.convert_ids_to_tokens(list(range(self._model.config.vocab_size)))
         has_fence = [FENCE in (name or "") for name in names]
@@ -138,6 +144,22 @@ class Transformers:
             if fences == FENCES_OF_BLOCK:
                 return row[: place + 1]
         return row
+
+
+def _attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **options: Any) -> tuple[Any, None]:
+    """Attend to the cache without a copy of it for each head."""
+    from torch.nn.functional import scaled_dot_product_attention
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    batch, heads, length, width = query.shape
+    if length > 1:
+        result, _ = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+        return result, None
+    # With padding, transformers repeats keys and values for every head that shares them, at each token. The heads of a
+    # group can instead stand where the places of a longer query stand: all of them see the same part of the cache.
+    groups = query.view(batch, key.shape[1], -1, width)
+    result = scaled_dot_product_attention(groups, key, value, attn_mask=attention_mask, scale=options.get("scaling"))
+    return result.view(batch, 1, heads, width), None
 
 
 def _format_chat(messages: Sequence[Message]) -> str:
