@@ -158,7 +158,7 @@ LongMemEval, LoCoMo, BEAM and CoSQA were measured with the embedding model befor
 scripted agent was written together with its five tasks and understands two forms of notes; so 5 of 5 shows that the right
 notes arrive with the right labels, not how clever an agent becomes ("cold" is the same agent without memory). Five real clients ran the same tasks with that script
 in place of their model, which shows that notes arrive through their own hooks, tools and permissions too. No model was
-involved in these figures, so how much a real one gains is not known. Checks are tests of our own suite, counted. Times
+involved in these figures; what a small one gained on tuning tasks is in `evals/gain/PLAN.md`, and is no proof. Checks are tests of our own suite, counted. Times
 were measured while the machine had little else to do, except those of a warm recall, which are CPU time beside other work.
 """
 

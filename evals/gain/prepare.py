@@ -3,7 +3,6 @@
 The texts are made once, so that all models and samples see the same, and a run needs no Hivemind.
 """
 
-import functools
 import random
 import shutil
 import subprocess
@@ -95,18 +94,28 @@ class Place:
         """Store memories a minute apart, in an order that does not give the fact away."""
         order = list(facts)
         random.Random(self.task.id).shuffle(order)
-        for minutes, fact in enumerate(order):
-            writer = Writer(actor=PERSON, channel=Channel.PERSON)
-            moment = MOMENT + timedelta(minutes=minutes + 1)
-            settings = Settings(home=self.home, person=PERSON)
-            clock = functools.partial(_get_moment, moment)
-            with Hivemind.open(directory=self.root, settings=settings, writer=writer, clock=clock) as mind:
+        clock = _Clock(MOMENT)
+        writer, settings = Writer(actor=PERSON, channel=Channel.PERSON), Settings(home=self.home, person=PERSON)
+        with Hivemind.open(directory=self.root, settings=settings, writer=writer, clock=clock) as mind:
+            for fact in order:
+                clock.moment += timedelta(minutes=1)
                 mind.remember(fact.text, kind=fact.kind, links=list(fact.links))
 
     def open_session(self) -> "_Session":
         """Return the hooks of a new session."""
         self.sessions += 1
         return _Session(self.home, self.root, f"gain-{self.sessions}")
+
+
+@dataclass
+class _Clock:
+    """A clock that is moved by hand, so that the same texts come out on every day."""
+
+    moment: datetime
+
+    def __call__(self) -> datetime:
+        """Return the moment."""
+        return self.moment
 
 
 class _Session(ConnectedMemory):
@@ -249,10 +258,6 @@ def _make(task: Task, condition: str, *, with_truth: bool = False, **told: str) 
         task=task.id, condition=condition, files=task.list_files(with_truth=with_truth), file=task.file,
         prompt=task.prompt, run=task.run, check=task.check, old_check=task.old_check, **told,
     )  # fmt: skip
-
-
-def _get_moment(moment: datetime) -> datetime:
-    return moment
 
 
 def _git(root: Path, *arguments: str, env: Mapping[str, str] | None = None) -> None:

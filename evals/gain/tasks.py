@@ -9,7 +9,7 @@ from typing import Any
 FOLDER = Path(__file__).parent / "tasks"
 NOTES = tuple((Path(__file__).parent / "notes.txt").read_text().splitlines())
 """Notes about other matters, among which the fact stands."""
-TEST_COMMAND = "python -m unittest -q"
+TEST_COMMAND = "python -m unittest discover -q -s tests"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
