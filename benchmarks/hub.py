@@ -3,8 +3,8 @@
     python -m benchmarks.hub [--memories 100000] [--teams 20] [--clients 8] [--seconds 20] [--grams] [--durable]
 
 Starts its own Postgres and a hub in a process of its own, and asks it over HTTP. The n-th team has 1/n as many memories
-as the first. Texts and vectors are generated and loaded in bulk: vectors of a team lie around topics, as those of real
-notes do. Client, hub and Postgres share the machine, so the CPU time of each is printed beside the elapsed time.
+as the first. Texts and vectors are generated and loaded in bulk; the vectors are as near to each other as those of real
+notes. Client, hub and Postgres share the machine, so the CPU time of each is printed beside the elapsed time.
 
 With a million memories (half an hour, 8 GB of disk): python -m benchmarks.hub --memories 1000000
 """
@@ -48,7 +48,10 @@ from tests.postgres import FAST_SETTINGS, database, serving
 HERE = "remote:git.example/acme/api"
 ENGLISH = "the "
 """A text with such a word counts as English; others are also indexed by grams, which the invented words share."""
-PAGE, DIMENSION, NOTES_PER_TOPIC = 5_000, 384, 50
+PAGE, DIMENSION = 5_000, 384
+BRANCHES, SPECTRUM_DECAY = 5, 37
+MIDDLE_SHARE, TOPIC_SHARE, NOTE_SHARE = 0.5, 0.58, 0.64
+"""How far notes are from each other; see ``TopicTree``."""
 QUESTIONS, SCALE = 200, 0.3 / 127
 SERVER = (
     "shared_buffers=2GB",
@@ -94,6 +97,37 @@ BY_WORDS = (
 """What somebody would write who has the tables and no hub: no visibility, no history, no receipt."""
 
 Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicTree:
+    """Topics of a team within wider topics, around which its notes lie.
+
+    The shares are fitted to the shipped model's vectors of 1,399 paragraphs and commit messages of this repository.
+    Their distances to the nearest, the 20th, the 100th and the median text are .80, .97, 1.04 and 1.17, and their local
+    intrinsic dimension is 21; here these are .83, .96, 1.04, 1.19 and 22. Independent noise around topics would have a
+    dimension of 46, and no graph finds the neighbours of such vectors.
+    """
+
+    middle: Floats
+    levels: Sequence[Floats]
+
+    @classmethod
+    def grow(cls, numbers: np.random.Generator, size: int) -> "TopicTree":
+        """Make the topics of a team with some number of notes."""
+        counts = [size // BRANCHES]
+        while counts[-1] > BRANCHES:
+            counts.append(counts[-1] // BRANCHES)
+        return cls(middle=draw_points(numbers, 1), levels=[draw_points(numbers, count + 1) for count in counts])
+
+    def draw(self, numbers: np.random.Generator, count: int) -> Floats:
+        """Return the unit vectors of notes, each about a topic of the lowest level."""
+        topics = numbers.integers(0, len(self.levels[0]), count)
+        rows = MIDDLE_SHARE * self.middle + NOTE_SHARE * draw_points(numbers, count)
+        for number, level in enumerate(self.levels):
+            rows += TOPIC_SHARE / len(self.levels) ** 0.5 * level[topics // BRANCHES**number]
+        unit: Floats = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        return unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +187,7 @@ def fill(hub: Hub, superuser: "psycopg.Connection[Any]", memories: int, count: i
         team_id = host.owner_of(f"team {place}").team
         with host.mind(host.owner_of(f"team {place}")) as mind:
             token = mind.admin.tokens.issue(name="asker", role=Role.READER)
-        topics = numbers.standard_normal((max(2, size // NOTES_PER_TOPIC), DIMENSION)).astype(np.float32)
-        middle = numbers.standard_normal(DIMENSION).astype(np.float32)
+        topics = TopicTree.grow(numbers, size)
         texts: list[str] = []
         with hub.open_team(team_id) as store:
             for first in range(0, size, PAGE):
@@ -166,12 +199,12 @@ def fill(hub: Hub, superuser: "psycopg.Connection[Any]", memories: int, count: i
                     store.db.execute(WORDS, keys, stored_texts, parts)
                 # COPY is not possible under row-level security.
                 with superuser.cursor().copy(VECTORS) as copy:
-                    copy.write(pack_vectors(team_id, keys, draw(numbers, middle, topics, len(keys))))
+                    copy.write(pack_vectors(team_id, keys, topics.draw(numbers, len(keys))))
             with store.db.transaction():
                 store.db.execute(COUNTS)
                 store.db.execute("UPDATE teams SET model = ?", SHIPPED_MODEL)
         questions = [opening + " ".join(chance.sample(text.split(), 7)) for text in texts[:QUESTIONS]]
-        vectors = draw(numbers, middle, topics, 50)
+        vectors = topics.draw(numbers, 50)
         teams.append(Team(id=team_id, token=token, size=size, questions=questions, vectors=vectors))
     superuser.execute("SET search_path = hivemind, public")
     superuser.execute(word_index)  # type: ignore[arg-type, unused-ignore]
@@ -222,12 +255,11 @@ def pack_vectors(team: str, passages: Sequence[int], rows: Floats) -> bytes:
     return b"PGCOPY\n\xff\r\n\0" + bytes(8) + table.tobytes() + b"\xff\xff"
 
 
-def draw(numbers: np.random.Generator, middle: Floats, topics: Floats, count: int) -> Floats:
-    """Return unit vectors around topics that lie around the middle of the team."""
-    around = topics[numbers.integers(0, len(topics), count)]
-    rows = middle + 0.8 * around + numbers.standard_normal((count, DIMENSION)).astype(np.float32)
-    unit: Floats = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-    return unit
+def draw_points(numbers: np.random.Generator, count: int) -> Floats:
+    """Return random vectors of length one on average, most of whose variance is in few directions."""
+    spectrum = np.exp(-np.arange(DIMENSION) / (2 * SPECTRUM_DECAY))
+    points = numbers.standard_normal((count, DIMENSION), np.float32) * (spectrum / np.linalg.norm(spectrum))
+    return points.astype(np.float32)
 
 
 def format_vector(row: Floats) -> str:
