@@ -258,8 +258,9 @@ def pack_vectors(team: str, passages: Sequence[int], rows: Floats) -> bytes:
 def draw_points(numbers: np.random.Generator, count: int) -> Floats:
     """Return random vectors of length one on average, most of whose variance is in few directions."""
     spectrum = np.exp(-np.arange(DIMENSION) / (2 * SPECTRUM_DECAY))
-    points = numbers.standard_normal((count, DIMENSION), np.float32) * (spectrum / np.linalg.norm(spectrum))
-    return points.astype(np.float32)
+    points: Floats = numbers.standard_normal((count, DIMENSION), np.float32)
+    points *= (spectrum / np.linalg.norm(spectrum)).astype(np.float32)
+    return points
 
 
 def format_vector(row: Floats) -> str:
