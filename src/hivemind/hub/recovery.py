@@ -78,12 +78,12 @@ def send_former_chains(store: Store, transport: Transport, welcome: Welcome) -> 
 
 
 def _is_sealed(store: Store, head: ChainHead) -> bool:
-    """Whether the hub has sealed the last entry of a chain; then it has all of it, as of the person's other machines."""
+    """Whether the hub has sealed the last entry of a chain, and so has all of it."""
     return bool(sync_state.list_seals(store.db, head.chain, head.seq - 1))
 
 
 def _compare_chain(store: Store, transport: Transport, chain: str) -> tuple[int, int]:
-    """Return the first number at which a chain has different entries here and on the hub (0 if none), and its length."""
+    """Return the first number at which a chain differs from the hub's (0 if none), and how many entries were compared."""
     seq = 0
     while hashes := transport.hashes(chain, seq):
         for hub_hash in hashes:
