@@ -83,7 +83,7 @@ def _is_sealed(store: Store, head: ChainHead) -> bool:
 
 
 def _compare_chain(store: Store, transport: Transport, chain: str) -> tuple[int, int]:
-    """Return the first number at which a chain differs from the hub's (0 if none), and how many entries were compared."""
+    """Return the first number at which a chain differs from the hub's (0 if none), and how many were compared."""
     seq = 0
     while hashes := transport.hashes(chain, seq):
         for hub_hash in hashes:
