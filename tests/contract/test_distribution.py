@@ -14,7 +14,7 @@ from hivemind.hub.store import Hub
 DISTRIBUTION_COLUMN = "team_id"
 REFERENCE_TABLES = {"teams", "tokens", "visits", "people"}
 """Small, and asked before a team is known; Citus keeps a copy on each server."""
-LOCAL_TABLES = {"migrations", "requests", "refusals", "used_proofs"}
+LOCAL_TABLES = {"migrations", "refusals", "used_proofs"}
 """Of no team, or of none in some rows; they stay on the coordinator."""
 UNIQUE_INDEXES = """
 SELECT c.relname, x.relname, ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = x.oid ORDER BY attnum)

@@ -37,6 +37,7 @@ from tests.command_line import residue
 from tests.conftest import Clock
 from tests.hub.hubs import NOW, Line, reviewer, writer
 from tests.postgres import new_team
+from tests.sync.machines import set_up
 
 REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
 Opened = Callable[..., Hivemind]
@@ -362,6 +363,39 @@ def test_a_copied_store_gets_a_chain_of_its_own_and_keeps_what_it_had_not_sent(
     for mind in (copy, alice, copy):
         assert mind.team.sync(line).refused == ()
     assert set(texts(alice)) < set(texts(copy))
+    assert (alice.maintenance.audit(), copy.maintenance.audit(), log.verify(team.db)) == ((), (), [])
+
+
+@pytest.mark.parametrize("is_copy_first", [True, False])
+def test_a_copy_that_another_machine_of_the_person_notices_still_sends_its_team_entries(
+    team: Store, device: Opened, tmp_path: Path, is_copy_first: bool
+) -> None:
+    alice, bob = device("alice"), device("bob")
+    line = Line(team, writer("alice"))
+    set_up(alice, tmp_path / "folder", "alice")
+    alice.remember("Tests run with tox", scope=Scope.TEAM)
+    alice.team.sync(line)
+    alice.devices.sync()
+    alice.remember("Unsent when the store was copied", scope=Scope.TEAM)
+    shutil.copytree(tmp_path / "alice", tmp_path / "copy")
+    copy = device("copy")
+    for mind in (alice, copy):
+        name = "alice" if mind is alice else "copy"
+        mind.remember(f"Written by {name}", scope=Scope.TEAM)
+        mind.remember(f"Note of {name}")
+        mind.devices.sync()
+    assert alice._context.store.device != copy._context.store.device
+
+    for mind in (copy, alice, copy, alice) if is_copy_first else (alice, copy, alice, copy):
+        assert mind.team.sync(line).refused == ()
+    bob.team.sync(Line(team, writer("bob")))
+
+    shared_texts = [
+        "Tests run with tox", "Unsent when the store was copied", "Written by alice", "Written by copy",
+    ]  # fmt: skip
+    assert texts(bob) == shared_texts
+    assert set(shared_texts) < set(texts(alice))
+    assert set(shared_texts) < set(texts(copy))
     assert (alice.maintenance.audit(), copy.maintenance.audit(), log.verify(team.db)) == ((), (), [])
 
 

@@ -143,13 +143,14 @@ class Hub(Closeable):
 
         With ``read_only``, a replica may answer, and receipts of the last moment may be missing.
         """
-        if read_only and self.replica:
-            # A team that was created just now is not there yet.
-            with suppress(NotFound):
-                return HubStore(self, team, member, self.replica)
         if not read_only:
             self.receipts.flush(team)
-        return HubStore(self, team, member)
+            return HubStore(self, team, member)
+        if self.replica:
+            # A team that was created just now is not there yet.
+            with suppress(NotFound):
+                return HubStore(self, team, member, self.replica, read_only=True)
+        return HubStore(self, team, member, read_only=True)
 
     def list_teams(self) -> list[TeamProgress]:
         """Return every team and how far its derived data is."""
@@ -252,6 +253,8 @@ class HubStore(Store):
         team: str,
         member: TeamMember | None = None,
         pool: "ConnectionPool[Connection] | None" = None,
+        *,
+        read_only: bool = False,
     ) -> None:
         self._hub = hub
         self.member = member
@@ -260,6 +263,9 @@ class HubStore(Store):
         try:
             connection = self._resources.enter_context(hub.borrow_connection(pool))
             db = Postgres(connection, str(uuid.UUID(team)), hub.options.timeouts)
+            if read_only:
+                # One transaction for all of it: entering the team costs as much as a small statement.
+                self._resources.enter_context(db.reading())
             self.history = LogHistory.enter(db, timestamps.format_timestamp(datetime.now(UTC)))
             super().__init__(db, None, self.history.state.device, self.history.state.secret)
         except BaseException:
@@ -289,6 +295,10 @@ class HubStore(Store):
     def membership(self) -> None:
         """None, as the hub is not a member of a team."""
         return
+
+    def known_keys_for(self, scope: Scope) -> tuple[bytes, ...]:
+        """The team's key; the keys of a person's machines never come here."""
+        return (self.secret,)
 
     def checkpoint(self) -> bool:
         """Vacuum tables after an erasure; return False if another transaction still sees deleted rows."""

@@ -41,6 +41,7 @@ def synchronise(
     is_restored = store.membership is not None and store.membership.epoch not in ("", welcome.epoch)
     # Before the new epoch is stored, so that an interrupted recovery is repeated.
     returned_count = recovery.give_back(store, transport) if is_restored else None
+    recovery.send_former_chains(store, transport, welcome)
     before = _join(store, welcome)
     refusals = _push(store, transport, before)
     pulled_count, erased_count = 0, 0
