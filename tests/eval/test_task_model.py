@@ -1,0 +1,48 @@
+"""What was learned about the vectors of tasks, and how it is fitted."""
+
+import numpy as np
+
+from evals.recall.fitting import Task, fit_tasks, measure_left_out
+from hivemind.recall.embedder import ShippedModel
+from hivemind.recall.task_model import TaskModel, load_task_model
+
+CHANGE, QUESTION, TOPIC, OTHER_TOPIC = np.eye(4, dtype=np.float32)
+
+
+def make_tasks() -> list[Task]:
+    """Stores whose rules govern changes to their topic, and questions on the same topic."""
+    notes = np.array([TOPIC, OTHER_TOPIC])
+    kinds = ((CHANGE, [True, False]), (QUESTION, [False, False]))
+    return [
+        Task(store=store, vector=(0.5 * kind + 0.8 * TOPIC).astype(np.float32), notes=notes, is_right=np.array(right))
+        for store in ("a", "b", "c")
+        for kind, right in kinds
+        for _ in range(3)
+    ]
+
+
+def test_the_installed_model_fits_the_shipped_embedding_model() -> None:
+    model = load_task_model()
+
+    assert model.common.shape == model.weights.shape == (ShippedModel.dimension,)
+
+
+def test_a_model_survives_being_written_and_read() -> None:
+    model = fit_tasks(make_tasks())
+    copy = TaskModel.from_rows(model.to_rows())
+
+    assert np.allclose(copy.adjust(TOPIC), model.adjust(TOPIC))
+    assert abs(copy.measure_need(CHANGE) - model.measure_need(CHANGE)) < 1e-6
+
+
+def test_the_kind_of_a_task_decides_between_tasks_that_are_equally_close() -> None:
+    figures = measure_left_out(make_tasks())
+
+    assert figures["speaks rightly"] == 1
+    assert figures["speaks where nothing is needed"] == 0
+
+
+def test_a_change_needs_a_rule_more_than_a_question_does() -> None:
+    model = fit_tasks(make_tasks())
+
+    assert model.measure_need(CHANGE) > model.measure_need(QUESTION)
