@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evals.recall.fitting import Task, fit_tasks, measure_left_out
+from evals.recall.fitting import JudgedHit, Task, fit_lowest_cosine, fit_steepness, fit_tasks, measure_left_out
 from hivemind.recall.embedder import ShippedModel
 from hivemind.recall.task_model import TaskModel, load_task_model
 
@@ -46,3 +46,26 @@ def test_a_change_needs_a_rule_more_than_a_question_does() -> None:
     model = fit_tasks(make_tasks())
 
     assert model.measure_need(CHANGE) > model.measure_need(QUESTION)
+
+
+def test_the_lowest_cosine_of_an_answer_is_where_enough_hits_are_right() -> None:
+    cosines = np.linspace(0.3, 0.6, 31)
+    answers = [[JudgedHit(cosine=float(cosine), has_words=False, is_right=bool(cosine > 0.45))] for cosine in cosines]
+
+    lowest = fit_lowest_cosine(answers)
+
+    assert 0.39 <= lowest <= 0.43
+
+
+def test_a_sharper_border_between_right_and_wrong_is_steeper() -> None:
+    def fit_with_noise(noise: float) -> float:
+        chance = np.random.default_rng(1)
+        cosines = chance.uniform(0.3, 0.6, 400)
+        is_right = cosines + chance.normal(0, noise, 400) > 0.45
+        hits = [
+            JudgedHit(cosine=float(cosine), has_words=False, is_right=bool(right))
+            for cosine, right in zip(cosines, is_right, strict=True)
+        ]
+        return fit_steepness([hits])
+
+    assert fit_with_noise(0.03) > fit_with_noise(0.1) > 0
