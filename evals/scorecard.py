@@ -46,6 +46,11 @@ def _own(measure: str, form: str = "{:.0%}") -> Callable[[Figures], str]:
     return lambda figures: form.format(figures["hivemind"][measure])
 
 
+def _small(name: str, group: str, measure: str) -> Callable[[Figures], str]:
+    """Show a figure of our own question sets, of the half for reporting."""
+    return lambda figures: f"{figures[name]['B'][group][measure]:.0%}"
+
+
 def _at(size: str, measure: str, form: str = "{:.1f} ms") -> Callable[[Figures], str]:
     return lambda figures: form.format(figures[size][measure]) if size in figures else "not measured"
 
@@ -96,6 +101,14 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row(key="declined foreign", what="LoCoMo, declined questions about somebody else", result="retrieval-locomo", says=_own("declined, foreign")),
         Row(key="declined wrongly", what="LoCoMo, declined questions that have an answer", result="retrieval-locomo", says=_own("declined, answerable", "{:.1%}")),
         Row(key="declined near", what="BEAM, declined questions on the subject without an answer", result="retrieval-beam", says=_own("declined, unanswerable")),
+    ),
+    "Small stores, the half for reporting": (
+        Row(key="small sure", what="sure part that is right", result="recall-small", says=_small("small_stores", "all answerable", "sure part right"), aim="70 %"),
+        Row(key="small reached", what="right notes in the sure part or directly below", result="recall-small", says=_small("small_stores", "all answerable", "reached"), aim="95 %"),
+        Row(key="small topical", what="short topical questions, the right note first", result="recall-small", says=_small("topical", "topical", "first right"), aim="90 %"),
+        Row(key="small languages", what="ten languages, the right note first", result="recall-small", says=_small("languages", "all", "first right"), aim="80 %"),
+        Row(key="prompts right", what="prompt hook, tasks for which it tells the rule that governs them (second of two settings measured)", result="recall-small", says=_small("prompts", "prompts", "speaks rightly"), aim="60 %"),
+        Row(key="prompts wrong", what="prompt hook, tasks that need no rule but get one (the same)", result="recall-small", says=_small("prompts", "prompts", "speaks where nothing is needed"), aim="5 %"),
     ),
     "Trust": (
         Row(key="corrections", what="corrections on every path", result="governance", says=_of("correction matrix"), aim="all"),

@@ -1,6 +1,7 @@
 """Measure recall on small stores, in ten languages and on prompts, as a person or an agent meets it.
 
 python -m evals.recall [--part A|B] [--sets topical,small_stores,languages,prompts] [--save]
+python -m evals.recall --fit
 
 Part A is for tuning, part B for reporting; without a part, both are printed. A right note is "reached" when it is in
 the sure part of an answer or among the three below it. An absent answer belongs to the project but to none of its
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks import results
-from evals.recall import measures
+from evals.recall import fitting, measures
 from evals.recall.sets import SETS, Store, load
 
 MEASURES: dict[str, Callable[[Sequence[Store]], Mapping[str, Any]]] = {
@@ -29,7 +30,11 @@ def main() -> None:
     parser.add_argument("--part", choices=("A", "B"), help="the half to measure; both if left out")
     parser.add_argument("--sets", default=",".join(SETS), help="question sets, separated by commas")
     parser.add_argument("--save", action="store_true", help="save the figures to evals/results/recall-small.json")
+    parser.add_argument("--fit", action="store_true", help="fit what depends on the embedding model, on part A")
     options = parser.parse_args()
+    if options.fit:
+        fitting.run()
+        return
     parts = (options.part,) if options.part else ("A", "B")
     figures = {}
     for name in options.sets.split(","):

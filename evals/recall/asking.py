@@ -15,6 +15,7 @@ import hivemind
 from evals.recall.sets import Store
 from hivemind.entrypoints import hook
 from hivemind.model.memory import Channel, Writer
+from hivemind.model.recall import Hit, Recall
 from hivemind.recall.budget import count_tokens
 from hivemind.settings import Settings
 
@@ -49,12 +50,20 @@ class FilledStore:
         self._note_of = {memory.id: note for memory, note in zip(memories, store.notes, strict=True)}
         mind.maintenance.catch_up()
 
-    def ask(self, question: str) -> Answer:
+    def recall(self, question: str) -> Recall:
         """Recall with the defaults of the product."""
-        recall = self._mind.recall(question)
+        return self._mind.recall(question)
+
+    def name_note(self, hit: Hit) -> str:
+        """Return the note that a hit is."""
+        return self._note_of[hit.memory.id]
+
+    def ask(self, question: str) -> Answer:
+        """Recall, and return what the measures need of the answer."""
+        recall = self.recall(question)
         confidence = max((hit.confidence or 0.0 for hit in recall.hits), default=0.0)
         return Answer(
-            notes=tuple(self._note_of[hit.memory.id] for hit in recall.hits),
+            notes=tuple(self.name_note(hit) for hit in recall.hits),
             sure=len(recall.answers),
             confidence=confidence,
         )

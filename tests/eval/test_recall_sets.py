@@ -30,7 +30,8 @@ def test_the_two_parts_share_no_question_and_together_are_the_whole_set(name: st
 
     assert halves[0] | halves[1] == whole
     assert not halves[0] & halves[1]
-    assert min(len(half) for half in halves) >= 0.4 * len(whole)
+    # Prompts have more tasks to fit on than to report on.
+    assert min(len(half) for half in halves) >= 0.3 * len(whole)
 
 
 def test_every_line_of_the_files_is_read() -> None:

@@ -66,6 +66,13 @@ def test_a_possible_conflict_is_labelled_newer_first_and_changes_no_status(mind:
         ]
 
 
+def test_functions_that_return_different_things_are_not_labelled_as_a_conflict(mind: Hivemind) -> None:
+    mind.remember("def join_as_text ( items ) : return _ ( u',' ) . join ( ( text_type ( i ) for i in items ) )")
+    mind.remember("def use_names ( self , * args ) -> typing . Callable : return super ( ) . use_names ( * args )")
+
+    assert [hit.may_conflict for hit in mind.recall("function that returns joined text or names").hits] == [(), ()]
+
+
 def test_what_came_without_being_compared_is_labelled_where_it_is_shown(open_mind: Open, make_repository: Make) -> None:
     root = make_repository("api")
     mind = open_mind(root)

@@ -13,6 +13,8 @@ SHIPPED_MODEL = "hivemind-embedding-1"
 """The name of the embedding model in the package. Vectors carry it, so another model gets another name."""
 
 
+CLOSEST, NO_MATCH_CLOSEST = "Closest, less certain:", "No confident match. Closest:"
+"""Stand before hits that may not answer the question, after answers and without any."""
 CODE_BEHIND = "The code is being read in the background: notes about changed code may not be labelled yet."
 """What an answer says about itself in that case."""
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations
 
 from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit
+from hivemind.recall.weighting import measure_code_share
 from hivemind.text.contradiction import find_statement_conflict
 from hivemind.text.statements import parse_statements
 from hivemind.text.tokenise import extract_terms
@@ -22,16 +23,22 @@ functions or two long messages often look like a possible contradiction, and are
 def mark_conflicts(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return the same hits, each labelled with the others it may contradict, unless they are disputed already.
 
-    Computed where memories are shown, so that it covers those that came from files, imports and synchronisation.
+    Computed where memories are shown, so that it covers those that came from files, imports and synchronisation. Code
+    claims nothing: two functions with other constants do not contradict each other.
     """
-    by_age = sorted((hit.memory for hit in hits if hit.memory.trace is None), key=lambda memory: memory.recorded_at)
-    claims = {memory.id: parse_statements(memory.text) for memory in by_age} if len(by_age) > 1 else {}
+    claiming = (hit.memory for hit in hits if hit.memory.trace is None and measure_code_share(hit.memory.text) < 1)
+    by_age = sorted(claiming, key=lambda memory: memory.recorded_at)
+    claims = {memory.id: _parse(memory.text) for memory in by_age} if len(by_age) > 1 else {}
     conflicts: dict[MemoryId, list[MemoryId]] = {}
     for older, newer in combinations(by_age, 2):
         if find_statement_conflict(claims[newer.id], claims[older.id]) and _may_disagree(older, newer):
             conflicts.setdefault(older.id, []).append(newer.id)
             conflicts.setdefault(newer.id, []).append(older.id)
     return tuple(_add_label(hit, conflicts[hit.memory.id]) if hit.memory.id in conflicts else hit for hit in hits)
+
+
+# Parsing the hits takes longer than ranking them, and the same memories are shown again and again.
+_parse = lru_cache(maxsize=1024)(parse_statements)
 
 
 def put_newer_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:

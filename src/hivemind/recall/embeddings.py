@@ -6,9 +6,10 @@ Vectors are made after memories are written. Recall works while some are missing
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from hivemind.model.recall import Query
+from hivemind.model.recall import SHIPPED_MODEL, Query
 from hivemind.recall import models, similarity
 from hivemind.recall.embedder import Embedder
+from hivemind.recall.task_model import load_task_model
 from hivemind.recall.weights import Floats
 from hivemind.store.database import Database
 from hivemind.store.projections import session_passages, vectors
@@ -73,6 +74,15 @@ class SemanticIndex:
         if latest is None or latest[0] != query.text:
             latest = self._latest = query.text, self.embedder.embed([name_concepts(query.text)])[0]
         return QueryVector(self.embedder.name, query, latest[1])
+
+    def embed_task(self, query: Query) -> tuple["QueryVector", float]:
+        """Embed a task for a comparison with rules, and return how far a rule may be from it beside what is usual."""
+        vector = self.embedder.embed([name_concepts(query.text)])[0]
+        # What was learned about tasks holds for the vectors of one model.
+        if self.embedder.name != SHIPPED_MODEL:
+            return QueryVector(self.embedder.name, query, vector), 0.0
+        model = load_task_model()
+        return QueryVector(self.embedder.name, query, model.adjust(vector)), model.measure_need(vector)
 
     def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
         """Cosines of the passages of sessions that are closest to a question, by key."""

@@ -90,7 +90,7 @@ def _find_for_task(
     db: Database, query: Query, excluded_ids: Container[str], meaning: "SemanticIndex"
 ) -> list[Candidate]:
     """Find the memories that are closer to a task than unrelated ones are by chance."""
-    vector = meaning.embed_query(replace(query, text=query.text[:TASK_CHARACTERS]))
+    vector, need = meaning.embed_task(replace(query, text=query.text[:TASK_CHARACTERS]))
     cosines = vector.compare(db, also=set())
     closest = nlargest(COMPARED_PASSAGES, cosines, key=lambda key: cosines[key])
     candidates = [
@@ -99,7 +99,7 @@ def _find_for_task(
         if passage.memory_id not in excluded_ids
     ]
     best = max((candidate.meaning or 0.0 for candidate in candidates), default=0.0)
-    if best < compute_needed_cosine(db.index.size) + UNASKED_MARGIN:
+    if best + need < compute_needed_cosine(db.index.size) + UNASKED_MARGIN:
         return []
     close = [candidate for candidate in candidates if (candidate.meaning or 0.0) >= best - CLOSE_TO_BEST]
     return sorted(close, key=lambda candidate: -(candidate.meaning or 0.0))[:MOST_RULES]

@@ -163,14 +163,18 @@ def _score(
     window: Window,
 ) -> Ranked:
     """Score a memory by those of its passages that were found."""
-    words = _average_best([candidate.words for candidate in passages]) / most_words if most_words > 0 else 0.0
-    meaning = max((candidate.meaning for candidate in passages if candidate.meaning is not None), default=None)
-    score = weight * words
+    # Most memories have one passage, and this runs for every candidate.
+    if len(passages) == 1:
+        best = passages[0]
+        words, meaning = best.words, best.meaning
+    else:
+        best = max(passages, key=lambda place: _fit(place, most_words, weight))
+        words = _average_best([candidate.words for candidate in passages])
+        meaning = max((candidate.meaning for candidate in passages if candidate.meaning is not None), default=None)
+    words = words / most_words if most_words > 0 else 0.0
+    score = weight * words - penalty * math.log(min(len(passages), MOST_PENALISED))
     if meaning is not None:
         score += (1 - weight) * _rescale(meaning)
-    score -= penalty * math.log(min(len(passages), MOST_PENALISED))
-    # Most memories have one passage, and this runs for every candidate.
-    best = passages[0] if len(passages) == 1 else max(passages, key=lambda place: _fit(place, most_words, weight))
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
         for _, factor, _ in _factors(best, query, window):

@@ -39,7 +39,7 @@ MOST_BESIDE_MEMORIES, BUDGET_SHARE = 3, 4
 def search(
     db: Database, query: Query, meaning: "SemanticIndex | None", excluded_ids: Container[str] = ()
 ) -> list[SessionHit]:
-    """Return the best passage of each session that matches by words or by meaning, best first."""
+    """Return the best passage of each session that matches by words or by meaning: those to the point, then others."""
     if not query.fits_sessions or session_passages.is_empty(db):
         return []
     by_words = db.index.search_sessions(query, CANDIDATES)
@@ -51,7 +51,9 @@ def search(
     best_first = sorted(scores, key=lambda key: (-scores[key], -key))[: READ_PER_HIT * query.limit]
     passages = session_passages.read_visible(db, query, best_first)
     visible = [passages[key] for key in best_first if key in passages and passages[key].session_id not in excluded_ids]
-    return list(islice(_make_hits(visible, query, scores, cosines), query.limit))
+    hits = islice(_make_hits(visible, query, scores, cosines), query.limit)
+    # A place in a ranking says nothing about how far it is to the point; sorting is stable.
+    return sorted(hits, key=lambda hit: not hit.is_sure)
 
 
 def add_sessions(

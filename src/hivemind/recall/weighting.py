@@ -66,8 +66,12 @@ def _weigh_shared_words(query: Query, by_words: Sequence[Candidate]) -> float:
 def _measure_code(candidates: Sequence[Candidate], by_words: Sequence[Candidate]) -> float:
     """Return how far the best candidates are code: 0 for prose, 1 for code."""
     by_meaning = nlargest(LOOKED_AT, candidates, key=lambda candidate: candidate.meaning or 0.0)
-    texts = {candidate.passage.text[:CHARACTERS_LOOKED_AT] for candidate in (*by_words, *by_meaning)}
-    length = sum(map(len, texts))
-    symbols = length - sum(len(text.translate(SYMBOLS)) for text in texts)
-    density = symbols / length if length else 0.0
+    return measure_code_share(
+        "".join({candidate.passage.text[:CHARACTERS_LOOKED_AT] for candidate in (*by_words, *by_meaning)})
+    )
+
+
+def measure_code_share(text: str) -> float:
+    """Return how far a text is code: 0 for prose, 1 for code."""
+    density = (len(text) - len(text.translate(SYMBOLS))) / len(text) if text else 0.0
     return min(1.0, max(0.0, (density - PROSE_DENSITY) / (CODE_DENSITY - PROSE_DENSITY)))

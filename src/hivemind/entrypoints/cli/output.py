@@ -22,7 +22,7 @@ from hivemind.formats.timestamps import format_date, format_minute
 from hivemind.model.fold import HistoryStep
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory, Source, Status
-from hivemind.model.recall import CODE_BEHIND, Hit, Recall, SessionHit
+from hivemind.model.recall import CLOSEST, CODE_BEHIND, NO_MATCH_CLOSEST, Hit, Recall, SessionHit
 from hivemind.model.scope import label_other_repository
 from hivemind.text.clean import escape_json, neutralise
 from hivemind.text.fence import (
@@ -350,7 +350,7 @@ def print_recall(recall: Recall, *, why: bool) -> None:
             _print_hit(place, hit, why=why)
             continue
         if place == len(recall.answers) + 1:
-            click.echo("Closest, less certain:" if recall.answers else "No confident match. Closest:")
+            click.echo(CLOSEST if recall.answers else NO_MATCH_CLOSEST)
         _print_closest(place, hit, why=why)
     if recall.files:
         print_heading("Files")
@@ -361,10 +361,18 @@ def print_recall(recall: Recall, *, why: bool) -> None:
             click.echo(indent(session.summary))
     if recall.session_hits:
         print_heading("From sessions (not reviewed)")
-        for session_hit in recall.session_hits:
-            _print_session_hit(session_hit)
+        _print_session_hits(recall.session_hits)
     if recall.is_code_behind:
         note(CODE_BEHIND)
+
+
+def _print_session_hits(hits: Sequence[SessionHit]) -> None:
+    """Print passages of sessions, with a line where those that are to the point end."""
+    sure_count = sum(hit.is_sure for hit in hits)
+    for place, hit in enumerate(hits):
+        if place == sure_count:
+            click.echo(CLOSEST if sure_count else NO_MATCH_CLOSEST)
+        _print_session_hit(hit)
 
 
 def _print_session_hit(hit: SessionHit) -> None:

@@ -1,0 +1,71 @@
+"""What was learned about the vectors of tasks, and how it is fitted."""
+
+import numpy as np
+
+from evals.recall.fitting import JudgedHit, Task, fit_lowest_cosine, fit_steepness, fit_tasks, measure_left_out
+from hivemind.recall.embedder import ShippedModel
+from hivemind.recall.task_model import TaskModel, load_task_model
+
+CHANGE, QUESTION, TOPIC, OTHER_TOPIC = np.eye(4, dtype=np.float32)
+
+
+def make_tasks() -> list[Task]:
+    """Stores whose rules govern changes to their topic, and questions on the same topic."""
+    notes = np.array([TOPIC, OTHER_TOPIC])
+    kinds = ((CHANGE, [True, False]), (QUESTION, [False, False]))
+    return [
+        Task(store=store, vector=(0.5 * kind + 0.8 * TOPIC).astype(np.float32), notes=notes, is_right=np.array(right))
+        for store in ("a", "b", "c")
+        for kind, right in kinds
+        for _ in range(3)
+    ]
+
+
+def test_the_installed_model_fits_the_shipped_embedding_model() -> None:
+    model = load_task_model()
+
+    assert model.common.shape == model.weights.shape == (ShippedModel.dimension,)
+
+
+def test_a_model_survives_being_written_and_read() -> None:
+    model = fit_tasks(make_tasks())
+    copy = TaskModel.from_rows(model.to_rows())
+
+    assert np.allclose(copy.adjust(TOPIC), model.adjust(TOPIC))
+    assert abs(copy.measure_need(CHANGE) - model.measure_need(CHANGE)) < 1e-6
+
+
+def test_the_kind_of_a_task_decides_between_tasks_that_are_equally_close() -> None:
+    figures = measure_left_out(make_tasks())
+
+    assert figures["speaks rightly"] == 1
+    assert figures["speaks where nothing is needed"] == 0
+
+
+def test_a_change_needs_a_rule_more_than_a_question_does() -> None:
+    model = fit_tasks(make_tasks())
+
+    assert model.measure_need(CHANGE) > model.measure_need(QUESTION)
+
+
+def test_the_lowest_cosine_of_an_answer_is_where_enough_hits_are_right() -> None:
+    cosines = np.linspace(0.3, 0.6, 31)
+    answers = [[JudgedHit(cosine=float(cosine), has_words=False, is_right=bool(cosine > 0.45))] for cosine in cosines]
+
+    lowest = fit_lowest_cosine(answers)
+
+    assert 0.39 <= lowest <= 0.43
+
+
+def test_a_sharper_border_between_right_and_wrong_is_steeper() -> None:
+    def fit_with_noise(noise: float) -> float:
+        chance = np.random.default_rng(1)
+        cosines = chance.uniform(0.3, 0.6, 400)
+        is_right = cosines + chance.normal(0, noise, 400) > 0.45
+        hits = [
+            JudgedHit(cosine=float(cosine), has_words=False, is_right=bool(right))
+            for cosine, right in zip(cosines, is_right, strict=True)
+        ]
+        return fit_steepness([hits])
+
+    assert fit_with_noise(0.03) > fit_with_noise(0.1) > 0
