@@ -3,12 +3,13 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.retrieval.sets import locomo, locomo_plus, longmemeval
 
-CONVERSATION = {
+CONVERSATION: dict[str, Any] = {
     "conversation": {
         "session_1": [{"dia_id": "D1:1", "speaker": "Ada", "text": "I moved to Graz"}],
         "session_1_date_time": "1:56 pm on 8 May, 2023",
