@@ -1,9 +1,9 @@
-"""Tokenise the pairs, let the teachers embed them, and group them into batches of rivals.
+"""Turn pairs into tokens: leave out what overlaps with a question set, make up more queries, tokenise for the teachers.
 
 python -m training.prepare WORK PAIRS... --cases CASES... --merges 30000
 
-WORK contains the teachers: granite-embedding-30m-english-int8.hmsemb, arctic.npz, arctic-tokenizer.json. Written to it:
-data.pt, cases-*.pt and tokenizer.json.
+WORK contains the teachers: granite-embedding-30m-english-int8.hmsemb, arctic-tokenizer.json. Written to it: tokens.npz,
+cases-*.npz and tokenizer.json. This needs no GPU, so none waits for it; ``training.teach`` comes next.
 """
 
 import argparse
@@ -13,35 +13,34 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
-from torch import Tensor
 
-from training import encoder, evaluate, overlap
+from training import encoder, overlap
+from training.asking import ask_about
 from training.pairs import Pair
 
-QUERY_TOKENS, TEXT_TOKENS = 96, 224
+QUERY_TOKENS, TEXT_TOKENS = 288, 320
+"""Tokens of the first teacher; an issue that somebody pastes is long, and so are passages of code."""
 ARCTIC_SHARE = {
     "talk": 0.8,
     "transcript": 0.5,
     "manual": 0.5,
+    "rule": 0.5,
     "failure": 0.4,
     "commit": 0.35,
     "python": 0.3,
     "code": 0.3,
-    "fix": 0.2,
-    "related": 0.2,
-    "other": 0.2,
+    "other": 0.4,
+    "fix": 0.0,
+    "related": 0.0,
 }
 """The share of the second teacher in the order that is learned: it is better at conversation, worse at code."""
-CLUSTER = 4_000
-"""Texts in a cluster; batches are drawn from one cluster, so that rivals are close."""
 
 STOP_WORDS = frozenset(
     "the a an of to in for is and or with on at this that it as be are was if by from not".split()  # noqa: SIM905
@@ -49,80 +48,63 @@ STOP_WORDS = frozenset(
 
 
 def main() -> None:
-    """Write everything that a student needs."""
+    """Write everything that a student needs, but the teachers' vectors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
     parser.add_argument("pairs", type=Path, nargs="+")
     parser.add_argument("--cases", type=Path, nargs="*", default=[])
     parser.add_argument("--merges", type=int, default=30_000)
-    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--out", default="tokens.npz")
     options = parser.parse_args()
     started = time.monotonic()
 
     def report(*words: object) -> None:
         print(f"[{time.monotonic() - started:5.0f}]", *words, flush=True)
 
-    questions = [json.loads(lzma.decompress(path.read_bytes())) for path in options.cases]
+    granite = encoder.Pack(options.work / "granite-embedding-30m-english-int8.hmsemb").tokenizer
+    trimmed, old_ids = encoder.trim_tokenizer(granite, options.merges)
+    (options.work / "tokenizer.json").write_text(json.dumps({**trimmed, "old_ids": old_ids}))
+    question_sets = {path: json.loads(lzma.decompress(path.read_bytes())) for path in options.cases}
+    student = Tokenizer.from_str(json.dumps(trimmed))
+    for path, content in question_sets.items():
+        save_cases(options.work / f"{path.name.split('.')[0]}.npz", content, student)
     pairs = _read_pairs(options.pairs)
     report(f"{len(pairs):,} pairs, {sum(len(p.query) + len(p.text) for p in pairs) / 1e6:.0f} million characters")
-    pairs, removed = remove_overlap(pairs, questions)
+    pairs, removed = remove_overlap(pairs, list(question_sets.values()))
     report(f"{removed:,} pairs shared a run of eight words with a question set and were removed")
-    texts, queries = expand(pairs, random.Random(18))
-    report(f"{len(texts):,} texts, {len(queries):,} queries", dict(Counter(kind for _, kind, _, _ in queries)))
-    pack = encoder.Pack(options.work / "granite-embedding-30m-english-int8.hmsemb")
-    trimmed, old_ids = encoder.trim_tokenizer(pack.tokenizer, options.merges)
-    (options.work / "tokenizer.json").write_text(json.dumps({**trimmed, "old_ids": old_ids}))
-    student = Tokenizer.from_str(json.dumps(trimmed))
-    vectors: dict[str, tuple[Tensor, Tensor]] = {}
-    query_texts = [query for _, _, query, _ in queries]
-    for name, model, tokenizer, padding, prefix in (
-        ("granite", encoder.load_granite(pack), Tokenizer.from_str(json.dumps(pack.tokenizer)), 1, ""),
-        (
-            "arctic",
-            encoder.load_arctic(options.work / "arctic.npz"),
-            Tokenizer.from_file(str(options.work / "arctic-tokenizer.json")),
-            0,
-            encoder.ARCTIC_PREFIX,
-        ),
+    rows = expand(pairs, random.Random(18))
+    report(f"{len(rows.texts):,} texts, {len(rows.queries):,} queries", dict(Counter(rows.kinds)))
+    kinds = list(ARCTIC_SHARE)
+    tokens: dict[str, NDArray[Any]] = {
+        "owners": np.array(rows.owners, np.int32),
+        "kind": np.array([kinds.index(kind) for kind in rows.kinds], np.uint8),
+        "kinds": np.array(kinds),
+        "share": np.array([ARCTIC_SHARE[kind] for kind in kinds], np.float32),
+        "natural": np.array(rows.are_natural),
+        "query_sources": np.array(rows.query_sources, np.int32),
+        "text_sources": np.array(rows.text_sources, np.int32),
+    }
+    # Where the second teacher has no say it need not read.
+    heard = [ARCTIC_SHARE[kind] > 0 for kind in rows.kinds]
+    heard_texts = np.zeros(len(rows.texts), bool)
+    np.logical_or.at(heard_texts, rows.owners, heard)
+    first, second = (
+        Tokenizer.from_str(json.dumps(granite)),
+        Tokenizer.from_file(str(options.work / "arctic-tokenizer.json")),
+    )
+    prefixed = [encoder.ARCTIC_PREFIX + q if is_heard else "" for q, is_heard in zip(rows.queries, heard, strict=True)]
+    second_texts = [text if is_heard else "" for text, is_heard in zip(rows.texts, heard_texts, strict=True)]
+    for name, tokenizer, texts, limit in (
+        ("granite_queries", first, rows.queries, QUERY_TOKENS),
+        ("granite_texts", first, rows.texts, TEXT_TOKENS),
+        ("arctic_queries", second, prefixed, QUERY_TOKENS),
+        ("arctic_texts", second, second_texts, TEXT_TOKENS),
     ):
-        model.to(options.device)
-        query_ids = encoder.encode(tokenizer, [prefix + query for query in query_texts], QUERY_TOKENS + 16)
-        text_ids = encoder.encode(tokenizer, texts, TEXT_TOKENS + 32)
-        report(name, "tokenised")
-        vectors[name] = (
-            encoder.embed(model, query_ids, padding, options.device).cpu(),
-            encoder.embed(model, text_ids, padding, options.device).cpu(),
-        )
-        report(name, "embedded")
-        for path, content in zip(options.cases, questions, strict=True):
-            teacher_cases = options.work / f"{name}-{path.name.split('.')[0]}.pt"
-            save_cases(teacher_cases, content, tokenizer, prefix)
-            table = evaluate.score(model, teacher_cases, padding, options.device, (encoder.WIDTH,))
-            report(evaluate.format_row(f"SCORE {name} {path.stem}", table))
-    for path, content in zip(options.cases, questions, strict=True):
-        save_cases(options.work / f"{path.name.split('.')[0]}.pt", content, student, "")
-    owners = torch.tensor([owner for owner, _, _, _ in queries])
-    kinds = sorted({kind for _, kind, _, _ in queries})
-    kind_numbers = torch.tensor([kinds.index(kind) for _, kind, _, _ in queries])
-    query_ids, text_ids = (
-        encoder.encode(student, query_texts, QUERY_TOKENS),
-        encoder.encode(student, texts, TEXT_TOKENS),
-    )
-    report("tokens of a text, mean", round(float(np.mean([len(ids) for ids in text_ids])), 1))
-    torch.save(
-        {
-            "queries": _stack(query_ids, QUERY_TOKENS),
-            "texts": _stack(text_ids, TEXT_TOKENS),
-            "owners": owners,
-            "kinds": kinds,
-            "kind": kind_numbers,
-            "share": torch.tensor([ARCTIC_SHARE.get(kind, 0.2) for _, kind, _, _ in queries]),
-            "natural": torch.tensor([natural for _, _, _, natural in queries]),
-            "vectors": vectors,
-            "cluster": cluster(vectors["granite"][1], owners, kind_numbers, options.device),
-        },
-        options.work / "data.pt",
-    )
+        ids = encoder.encode(tokenizer, texts, limit)
+        tokens[f"{name}_lengths"] = np.array([len(row) for row in ids], np.uint16)
+        tokens[name] = np.concatenate(ids)
+        report(name, f"{len(tokens[name]) / 1e6:.1f} million tokens")
+    np.savez(options.work / options.out, **tokens)
     report("written")
 
 
@@ -137,16 +119,8 @@ def _read_pairs(paths: Sequence[Path]) -> list[Pair]:
     return pairs
 
 
-_FORBIDDEN: frozenset[int] = frozenset()
-
-
-def _is_clean(text: str) -> bool:
-    return not overlap.shares_run(text, _FORBIDDEN)
-
-
-def remove_overlap(pairs: list[Pair], question_sets: Sequence[dict[str, Any]]) -> tuple[list[Pair], int]:
+def remove_overlap(pairs: list[Pair], question_sets: Sequence[Mapping[str, Any]]) -> tuple[list[Pair], int]:
     """Return the pairs that share no run of eight words with a question set, and how many do."""
-    global _FORBIDDEN  # noqa: PLW0603 - inherited by the worker processes, which a copy for each text would slow down
     runs: set[int] = set()
     for content in question_sets:
         for text in content["passages"]:
@@ -155,25 +129,68 @@ def remove_overlap(pairs: list[Pair], question_sets: Sequence[dict[str, Any]]) -
             for case in cases:
                 for question in case["questions"]:
                     runs.update(overlap.hash_runs(question))
-    _FORBIDDEN = frozenset(runs)
-    with ProcessPoolExecutor() as pool:
-        are_clean = pool.map(_is_clean, [f"{pair.query}\n{pair.text}" for pair in pairs], chunksize=2_000)
-        clean = [pair for pair, is_clean in zip(pairs, are_clean, strict=True) if is_clean]
+    forbidden = frozenset(runs)
+    clean = [pair for pair in pairs if not overlap.shares_run(f"{pair.query}\n{pair.text}", forbidden)]
     return clean, len(pairs) - len(clean)
 
 
-def expand(pairs: Sequence[Pair], rng: random.Random) -> tuple[list[str], list[tuple[int, str, str, bool]]]:
-    """Return distinct texts, and queries as (number of the text, kind, query, whether the pair is natural)."""
-    numbers: dict[str, int] = {}
-    queries: list[tuple[int, str, str, bool]] = []
+class Rows:
+    """Distinct texts, and queries with the number of their text.
+
+    A translation's source is the number of the English text or query whose vectors it is to have.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._query_numbers: dict[str, int] = {}
+        self.text_sources: list[int] = []
+        self.queries: list[str] = []
+        self.query_sources: list[int] = []
+        self.owners: list[int] = []
+        self.kinds: list[str] = []
+        self.are_natural: list[bool] = []
+
+    @property
+    def texts(self) -> list[str]:
+        """The distinct texts."""
+        return list(self._numbers)
+
+    def add_text(self, text: str, english: str = "") -> int:
+        """Return the number of a text."""
+        source = self.add_text(english) if english else -1
+        number = self._numbers.setdefault(text, len(self._numbers))
+        if number == len(self.text_sources):
+            self.text_sources.append(source if source >= 0 else number)
+        return number
+
+    def add_query(self, kind: str, query: str, text: int, *, is_natural: bool, english: str = "") -> None:
+        """Add a query for a text; the English original of a translated query becomes a query of that text too."""
+        source = -1
+        if english:
+            source = self._query_numbers.get(english, -1)
+            if source < 0:
+                self.add_query(kind, english, self.text_sources[text], is_natural=is_natural)
+                source = self._query_numbers[english]
+        number = len(self.queries)
+        self._query_numbers.setdefault(query, number)
+        self.queries.append(query)
+        self.query_sources.append(source if source >= 0 else number)
+        self.owners.append(text)
+        self.kinds.append(kind)
+        self.are_natural.append(is_natural)
+
+
+def expand(pairs: Sequence[Pair], rng: random.Random) -> Rows:
+    """Return the texts and queries of the pairs, and made-up queries."""
+    rows = Rows()
     for pair in pairs:
         kind = "other" if pair.kind.startswith("other") else pair.kind
-        number = numbers.setdefault(pair.text, len(numbers))
+        number = rows.add_text(pair.text, pair.english_text)
         if len(pair.query) > 8:
-            queries.append((number, kind, pair.query, pair.is_natural))
-        for query, natural in make_queries(kind, pair, rng):
-            queries.append((number, kind, query, natural))
-    return list(numbers), queries
+            rows.add_query(kind, pair.query, number, is_natural=pair.is_natural, english=pair.english_query)
+        for query, is_natural in make_queries(kind, pair, rng):
+            rows.add_query(kind, query, number, is_natural=is_natural)
+    return rows
 
 
 TALK = (
@@ -194,12 +211,15 @@ def make_queries(kind: str, pair: Pair, rng: random.Random) -> Iterator[tuple[st
     """Yield a made-up question from words of the text, and a web search from a function's comment."""
     words = re.findall(r"[A-Za-z][a-z']{2,}", re.sub(r"([a-z])([A-Z])", r"\1 \2", pair.text.replace("_", " ")))
     words = [word for word in words if word.lower() not in STOP_WORDS]
-    if kind == "talk" and len(words) >= 6 and rng.random() < 0.35:
-        name = re.match(r"[A-Z][a-z]+(?=:)", pair.text)
-        start = rng.randrange(len(words) - 2)
-        a, b = words[start : start + 2] if rng.random() < 0.5 else rng.sample(words, 2)
-        yield rng.choice(TALK).format(name=name[0] if name else "I", a=a.lower(), b=b.lower()), False
-    elif kind not in {"talk", "other"} and len(words) >= 6 and rng.random() < 0.2:
+    if kind == "talk":
+        if question := ask_about(pair.text, rng):
+            yield question, False
+        elif len(words) >= 6 and rng.random() < 0.35:
+            name = re.match(r"[A-Z][a-z]+(?=:)", pair.text)
+            start = rng.randrange(len(words) - 2)
+            a, b = words[start : start + 2] if rng.random() < 0.5 else rng.sample(words, 2)
+            yield rng.choice(TALK).format(name=name[0] if name else "I", a=a.lower(), b=b.lower()), False
+    elif kind != "other" and len(words) >= 6 and rng.random() < (0.6 if kind == "rule" else 0.2):
         start = rng.randrange(len(words) - 3)
         a, b, c = (word.lower() for word in words[start : start + 3])
         yield rng.choice(WORK).format(a=a, b=b, c=c), False
@@ -212,47 +232,18 @@ def make_queries(kind: str, pair: Pair, rng: random.Random) -> Iterator[tuple[st
             yield form.format(short), True
 
 
-def cluster(vectors: Tensor, owners: Tensor, kinds: Tensor, device: str) -> Tensor:
-    """Return a cluster for each query, by its text: a few rounds of k-means within each kind."""
-    generator = torch.Generator().manual_seed(18)
-    result = torch.zeros(len(owners), dtype=torch.long)
-    offset = 0
-    for kind in range(int(kinds.max()) + 1):
-        members = torch.nonzero(kinds == kind)[:, 0]
-        points = vectors[owners[members]].to(device).float()
-        count = max(1, len(members) // CLUSTER)
-        centres = points[torch.randperm(len(points), generator=generator)[:count].to(device)]
-        for _ in range(6):
-            nearest = torch.cat([(part @ centres.T).argmax(1) for part in points.split(100_000)])
-            sums = torch.zeros_like(centres).index_add_(0, nearest, points)
-            centres = torch.nn.functional.normalize(sums, dim=1)
-        result[members] = nearest.cpu() + offset
-        offset += count
-    return result
-
-
-def save_cases(path: Path, content: dict[str, Any], tokenizer: Tokenizer, prefix: str) -> None:
-    """Write the question sets with the tokens of one model."""
+def save_cases(path: Path, content: Mapping[str, Any], tokenizer: Tokenizer) -> None:
+    """Write the question sets with the student's tokens."""
     questions = list(
         dict.fromkeys(q for cases in content["sets"].values() for case in cases for q in case["questions"])
     )
-    torch.save(
-        {
-            "sets": content["sets"],
-            "questions": questions,
-            "question_ids": encoder.encode(tokenizer, [prefix + question for question in questions], 512),
-            "passage_ids": encoder.encode(tokenizer, content["passages"], 512),
-        },
-        path,
-    )
-
-
-def _stack(rows: Sequence[np.ndarray[Any, Any]], limit: int) -> Tensor:
-    """Return all rows as one matrix, padded with 1."""
-    matrix = np.full((len(rows), limit), 1, np.int32)
-    for number, row in enumerate(rows):
-        matrix[number, : len(row)] = row
-    return torch.from_numpy(matrix)
+    arrays: dict[str, NDArray[Any]] = {
+        "content": np.array(json.dumps({"sets": content["sets"], "questions": questions}))
+    }
+    for name, texts in (("questions", questions), ("passages", content["passages"])):
+        ids = encoder.encode(tokenizer, texts, encoder.POSITIONS)
+        arrays[name], arrays[f"{name}_lengths"] = np.concatenate(ids), np.array([len(row) for row in ids], np.uint16)
+    np.savez(path, **arrays)
 
 
 if __name__ == "__main__":
