@@ -85,8 +85,16 @@ class Layer(nn.Module):
 
     def finish(self, x: Tensor, attention: Tensor) -> Tensor:
         """Return the states after what follows attention, which looks at each token alone."""
-        x = self.aln(x + self.ao(attention))
-        return self.fln(x + self.f2(functional.gelu(self.f1(x))))
+        parts = (self.ao, self.aln, self.f1, self.f2, self.fln)
+        return finish(x, attention, *(weight for part in parts for weight in (part.weight, part.bias)))
+
+
+def finish(x: Tensor, attention: Tensor, *weights: Tensor) -> Tensor:
+    """Return a layer's states from what attention collected, given weights and biases in the order of use."""
+    ao, ao_bias, aln, aln_bias, f1, f1_bias, f2, f2_bias, fln, fln_bias = weights
+    x = functional.layer_norm(x + functional.linear(attention, ao, ao_bias), (WIDTH,), aln, aln_bias, 1e-12)
+    inner = functional.gelu(functional.linear(x, f1, f1_bias))
+    return functional.layer_norm(x + functional.linear(inner, f2, f2_bias), (WIDTH,), fln, fln_bias, 1e-12)
 
 
 class Encoder(nn.Module):

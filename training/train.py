@@ -59,7 +59,7 @@ def main() -> None:
         model.load_state_dict({name: torch.tensor(weights[name]).float() for name in model.state_dict()})
     model.to(options.device)
     if options.compile:
-        encoder.Layer.finish = torch.compile(encoder.Layer.finish, dynamic=True)  # type: ignore[method-assign]
+        encoder.finish = torch.compile(encoder.finish, dynamic=True)
     data = torch.load(options.work / "data.pt", weights_only=False, mmap=True)
     train(model, data, options)
     weights = {name: value.half().cpu().numpy() for name, value in model.state_dict().items()}
