@@ -59,12 +59,12 @@ def main() -> None:
             # Seeded by name, so that a source gives the same pairs whichever others are read.
             rng = random.Random(f"{SEED} {source['name']}")
             if "file" in source:
-                gathered = gather_package(options.mirrors, source, rng, options.scale)
+                source_pairs = gather_package(options.mirrors, source, rng, options.scale)
             else:
                 mirror = options.mirrors / source["name"].replace("/", "+") / "repo"
                 mirror = mirror / ".git" if (mirror / ".git").exists() else mirror
-                gathered = gather(mirror, source["uses"], rng, options.scale)
-            for pair in gathered:
+                source_pairs = gather(mirror, source["uses"], rng, options.scale)
+            for pair in source_pairs:
                 file.write(json.dumps(asdict(pair), ensure_ascii=False) + "\n")
                 counts[pair.kind] += 1
             print(f"{source['name']}: {dict(counts)}", flush=True)
@@ -101,8 +101,8 @@ def gather(mirror: Path, uses: Sequence[str], rng: random.Random, scale: float) 
     paths = sorted(names)
     rng.shuffle(paths)
     for start in range(0, len(paths), FILES_AT_ONCE):
-        chosen = [path for path in paths[start : start + FILES_AT_ONCE] if not is_full(_kind_of(path))]
-        for path, text in _read_blobs(mirror, {path: names[path] for path in chosen}):
+        batch = [path for path in paths[start : start + FILES_AT_ONCE] if not is_full(_kind_of(path))]
+        for path, text in _read_blobs(mirror, {path: names[path] for path in batch}):
             original = english.get(original_path(path), "")
             if original:
                 pair_page = pairs.pair_translated_command if path.startswith("pages") else pairs.pair_translation

@@ -22,7 +22,7 @@ from tokenizers import Tokenizer
 
 from training import encoder, overlap
 from training.pairs import Pair
-from training.queries import expand
+from training.queries import Rows, expand
 
 QUERY_TOKENS, TEXT_TOKENS = 288, 320
 """Tokens of the first teacher; an issue that somebody pastes is long, and so are passages of code."""
@@ -69,38 +69,52 @@ def main() -> None:
     report(f"{removed:,} pairs shared a run of eight words with a question set and were removed")
     rows = expand(pairs, random.Random(18))
     report(f"{len(rows.texts):,} texts, {len(rows.queries):,} queries", dict(Counter(rows.kinds)))
+    tokens = describe(rows)
+    for name, texts, limit in (("queries", rows.queries, QUERY_TOKENS), ("texts", rows.texts, TEXT_TOKENS)):
+        tokens |= tokenise(f"granite_{name}", Tokenizer.from_str(json.dumps(granite)), texts, limit)
+        report(name, f"{len(tokens[f'granite_{name}']) / 1e6:.1f} million tokens of the first teacher")
+    second = Tokenizer.from_file(str(options.work / "arctic-tokenizer.json"))
+    for name, texts, limit in zip(
+        ("queries", "texts"), list_second_texts(rows), (QUERY_TOKENS, TEXT_TOKENS), strict=True
+    ):
+        tokens |= tokenise(f"arctic_{name}", second, texts, limit)
+        report(name, f"{len(tokens[f'arctic_{name}']) / 1e6:.1f} million tokens of the second teacher")
+    np.savez(options.work / options.out, **tokens)
+    report("written")
+
+
+def describe(rows: Rows) -> dict[str, NDArray[Any]]:
+    """Return which text each query belongs to, its kind, and what the teachers read instead of a translation."""
     kinds = list(ARCTIC_SHARE)
-    tokens: dict[str, NDArray[Any]] = {
+    return {
         "owners": np.array(rows.owners, np.int32),
         "kind": np.array([kinds.index(kind) for kind in rows.kinds], np.uint8),
         "kinds": np.array(kinds),
-        "share": np.array([ARCTIC_SHARE[kind] for kind in kinds], np.float32),
+        "share": np.array(list(ARCTIC_SHARE.values()), np.float32),
         "natural": np.array(rows.are_natural),
         "query_sources": np.array(rows.query_sources, np.int32),
         "text_sources": np.array(rows.text_sources, np.int32),
     }
-    # Where the second teacher has no say it need not read.
-    heard = [ARCTIC_SHARE[kind] > 0 for kind in rows.kinds]
-    heard_texts = np.zeros(len(rows.texts), bool)
-    np.logical_or.at(heard_texts, rows.owners, heard)
-    first, second = (
-        Tokenizer.from_str(json.dumps(granite)),
-        Tokenizer.from_file(str(options.work / "arctic-tokenizer.json")),
-    )
-    prefixed = [encoder.ARCTIC_PREFIX + q if is_heard else "" for q, is_heard in zip(rows.queries, heard, strict=True)]
-    second_texts = [text if is_heard else "" for text, is_heard in zip(rows.texts, heard_texts, strict=True)]
-    for name, tokenizer, texts, limit in (
-        ("granite_queries", first, rows.queries, QUERY_TOKENS),
-        ("granite_texts", first, rows.texts, TEXT_TOKENS),
-        ("arctic_queries", second, prefixed, QUERY_TOKENS),
-        ("arctic_texts", second, second_texts, TEXT_TOKENS),
-    ):
-        ids = encoder.encode(tokenizer, texts, limit)
-        tokens[f"{name}_lengths"] = np.array([len(row) for row in ids], np.uint16)
-        tokens[name] = np.concatenate(ids)
-        report(name, f"{len(tokens[name]) / 1e6:.1f} million tokens")
-    np.savez(options.work / options.out, **tokens)
-    report("written")
+
+
+def list_second_texts(rows: Rows) -> tuple[list[str], list[str]]:
+    """Return queries and texts for the second teacher; what it has no share in is empty, which saves its time."""
+    queries: list[str] = []
+    texts = [""] * len(rows.texts)
+    for query, kind, owner in zip(rows.queries, rows.kinds, rows.owners, strict=True):
+        has_share = ARCTIC_SHARE[kind] > 0
+        queries.append(encoder.ARCTIC_PREFIX + query if has_share else "")
+        if has_share:
+            # Of a translation the teachers see only the source.
+            for number in (owner, rows.text_sources[owner]):
+                texts[number] = rows.texts[number]
+    return queries, texts
+
+
+def tokenise(name: str, tokenizer: Tokenizer, texts: Sequence[str], limit: int) -> dict[str, NDArray[Any]]:
+    """Return the tokens of all texts in a row, and how many each has."""
+    ids = encoder.encode(tokenizer, texts, limit)
+    return {name: np.concatenate(ids), f"{name}_lengths": np.array([len(row) for row in ids], np.uint16)}
 
 
 def _read_pairs(paths: Sequence[Path]) -> list[Pair]:

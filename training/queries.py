@@ -20,6 +20,7 @@ class Rows:
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
+        self.texts: list[str] = []
         self._query_numbers: dict[str, int] = {}
         self.text_sources: list[int] = []
         self.queries: list[str] = []
@@ -28,16 +29,12 @@ class Rows:
         self.kinds: list[str] = []
         self.are_natural: list[bool] = []
 
-    @property
-    def texts(self) -> list[str]:
-        """The distinct texts."""
-        return list(self._numbers)
-
     def add_text(self, text: str, english: str = "") -> int:
         """Return the number of a text."""
         source = self.add_text(english) if english else -1
-        number = self._numbers.setdefault(text, len(self._numbers))
-        if number == len(self.text_sources):
+        number = self._numbers.setdefault(text, len(self.texts))
+        if number == len(self.texts):
+            self.texts.append(text)
             self.text_sources.append(source if source >= 0 else number)
         return number
 
