@@ -2,14 +2,17 @@
 
 python -m training.corpus MIRRORS OUT.jsonl [--scale 0.01] [--only NAME]
 
-``training.overlap`` then leaves out what shares text with a question set.
+MIRRORS has bare mirrors of the repositories and wheels of the packages in sources.toml. ``training.prepare`` then
+leaves out what shares text with a question set.
 """
 
 import argparse
 import json
 import random
+import re
 import subprocess
 import tomllib
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -23,15 +26,19 @@ SEED = 18
 LIMITS = {
     "commit": 3_500,
     "fix": 2_000,
-    "related": 1_500,
+    "related": 3_000,
     "python": 9_000,
     "code": 7_000,
     "manual": 5_000,
-    "other": 400,
+    "talk": 30_000,
+    "rule": 1_500,
+    "other": 1_200,
 }
-"""Pairs of a kind from one repository; the last for manuals in each other language than English."""
+"""Pairs of a kind from one repository; the last for each language other than English."""
 LARGEST_FILE = 400_000
+FILES_AT_ONCE = 200
 CODE = (".go", ".rs", ".java", ".kt", ".ts", ".tsx", ".js", ".c", ".h", ".cc", ".cpp", ".rb", ".php", ".cs", ".swift")
+LANGUAGE = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
 SKIPPED = ("vendor/", "node_modules/", "third_party/", "testdata/", ".min.", "generated", "_pb2", "fixtures")
 
 
@@ -43,18 +50,33 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="share of every limit, for a try")
     parser.add_argument("--only", default="", help="sources whose name contains this")
     options = parser.parse_args()
+    sources = tomllib.loads(Path(__file__).with_name("sources.toml").read_text())
     with options.out.open("w") as file:
-        for source in tomllib.loads(Path(__file__).with_name("sources.toml").read_text())["repository"]:
+        for source in sources["repository"] + sources["package"]:
             if options.only not in source["name"]:
                 continue
-            mirror = options.mirrors / source["name"].replace("/", "+") / "repo"
-            mirror = mirror / ".git" if (mirror / ".git").exists() else mirror
             counts: Counter[str] = Counter()
             # Seeded by name, so that a source gives the same pairs whichever others are read.
-            for pair in gather(mirror, source["uses"], random.Random(f"{SEED} {source['name']}"), options.scale):
+            rng = random.Random(f"{SEED} {source['name']}")
+            if "file" in source:
+                source_pairs = gather_package(options.mirrors, source, rng, options.scale)
+            else:
+                mirror = options.mirrors / source["name"].replace("/", "+") / "repo"
+                mirror = mirror / ".git" if (mirror / ".git").exists() else mirror
+                source_pairs = gather(mirror, source["uses"], rng, options.scale)
+            for pair in source_pairs:
                 file.write(json.dumps(asdict(pair), ensure_ascii=False) + "\n")
                 counts[pair.kind] += 1
             print(f"{source['name']}: {dict(counts)}", flush=True)
+
+
+def gather_package(folder: Path, source: dict[str, str], rng: random.Random, scale: float) -> Iterator[Pair]:
+    """Yield the dialogues of the one file that is read from a package's wheel, at most the limit of talk."""
+    (wheel,) = folder.glob(f"{source['name']}-{source['version']}-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read(source["file"]).decode("utf-8", "replace")
+    dialogues = (pair for turns in pairs.read_chit_chats(text) for pair in pairs.pair_dialogue(turns, rng))
+    yield from islice(dialogues, int(LIMITS["talk"] * scale))
 
 
 def gather(mirror: Path, uses: Sequence[str], rng: random.Random, scale: float) -> Iterator[Pair]:
@@ -73,9 +95,20 @@ def gather(mirror: Path, uses: Sequence[str], rng: random.Random, scale: float) 
 
     if "commits" in uses:
         yield from take(_read_commits(mirror, rng))
-    for path, text in _read_files(mirror, uses, rng):
-        if not is_full(_kind_of(path)):
-            yield from take(pair_file(path, text, uses, rng))
+    names = _list_blobs(mirror, uses)
+    originals = set(filter(None, map(original_path, names))) if "translations" in uses else set()
+    english = dict(_read_blobs(mirror, {path: names[path] for path in sorted(originals & names.keys())}))
+    paths = sorted(names)
+    rng.shuffle(paths)
+    for start in range(0, len(paths), FILES_AT_ONCE):
+        batch = [path for path in paths[start : start + FILES_AT_ONCE] if not is_full(_kind_of(path))]
+        for path, text in _read_blobs(mirror, {path: names[path] for path in batch}):
+            original = english.get(original_path(path), "")
+            if original:
+                pair_page = pairs.pair_translated_command if path.startswith("pages") else pairs.pair_translation
+                yield from take(pair_page(text, original, _kind_of(path)))
+            elif not is_full(_kind_of(path)):
+                yield from take(pair_file(path, text, uses, rng))
 
 
 def pair_file(path: str, text: str, uses: Sequence[str], rng: random.Random) -> Iterator[Pair]:
@@ -94,9 +127,23 @@ def pair_file(path: str, text: str, uses: Sequence[str], rng: random.Random) -> 
     elif "questions" in uses and path.endswith(".jsonl") and "/ALL/" not in path:
         for line in text.splitlines():
             yield from pairs.pair_meeting(line)
+    elif "dialogues" in uses and path.endswith(".csv"):
+        for turns in pairs.read_persona_chats(text):
+            yield from pairs.pair_dialogue(turns, rng)
     elif "dialogues" in uses and path.endswith(".json") and "reading_sets" not in path and "schema" not in path:
         for turns in pairs.read_dialogues(text):
             yield from pairs.pair_dialogue(turns, rng)
+
+
+def original_path(path: str) -> str:
+    """Return where the English original of a translated page lies, empty for a page that is none."""
+    parts = path.split("/")
+    if parts[0].startswith("pages."):
+        return "/".join(["pages", *parts[1:]]) if parts[0] != "pages.en" else ""
+    # Manuals have one folder for each language: content/fr/docs/..., docs/fr/docs/...
+    if parts[0] in {"content", "docs"} and LANGUAGE.fullmatch("".join(parts[1:2])) and parts[1] != "en":
+        return "/".join([parts[0], "en", *parts[2:]])
+    return ""
 
 
 def _kind_of(path: str) -> str:
@@ -105,11 +152,9 @@ def _kind_of(path: str) -> str:
         return "python"
     if path.endswith(CODE):
         return "code"
-    parts = path.split("/")
-    if "content" in parts[:1] and len(parts) > 2 and len(parts[1]) in {2, 5} and parts[1] not in {"en", "en-us"}:
-        return f"other {parts[1]}"
-    if parts[0].startswith("pages."):
-        return f"other {parts[0][6:]}"
+    if original_path(path):
+        first, second = path.split("/")[:2]
+        return f"other {first[6:] if first.startswith('pages.') else second}"
     return "manual" if path.endswith((".md", ".rst", ".adoc", ".mdx")) and "specstory" not in path else "talk"
 
 
@@ -136,12 +181,12 @@ def _log(mirror: Path, *options: str) -> Iterator[tuple[str, str, str]]:
             yield subject.strip(), body, rest
 
 
-def _read_files(mirror: Path, uses: Sequence[str], rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield path and text of the newest commit's files that these uses can read, in random order."""
+def _list_blobs(mirror: Path, uses: Sequence[str]) -> dict[str, str]:
+    """Return path and object name of the newest commit's files that these uses can read."""
     wanted: tuple[str, ...] = ()
     wanted += (".py", *CODE) if "code" in uses else ()
     wanted += (".md", ".rst", ".adoc", ".mdx") if {"manual", "transcripts"} & set(uses) else ()
-    wanted += (".json", ".jsonl") if {"dialogues", "questions"} & set(uses) else ()
+    wanted += (".json", ".jsonl", ".csv") if {"dialogues", "questions"} & set(uses) else ()
     largest = 6_000_000 if {"dialogues", "questions", "transcripts"} & set(uses) else LARGEST_FILE
     listing = subprocess.run(
         ["git", "-C", str(mirror), "ls-tree", "-rl", "HEAD"], capture_output=True, check=True
@@ -153,10 +198,7 @@ def _read_files(mirror: Path, uses: Sequence[str], rng: random.Random) -> Iterat
         is_wanted = path.endswith(wanted) and not any(part in path.lower() for part in SKIPPED)
         if kind == "blob" and size.isdigit() and int(size) < largest and is_wanted:
             names[path] = blob
-    paths = sorted(names)
-    rng.shuffle(paths)
-    for start in range(0, len(paths), 200):
-        yield from _read_blobs(mirror, {path: names[path] for path in islice(paths, start, start + 200)})
+    return names
 
 
 def _read_blobs(mirror: Path, names: dict[str, str]) -> Iterator[tuple[str, str]]:

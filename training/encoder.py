@@ -1,21 +1,59 @@
-"""The encoders in torch: the two teachers, the students that start from the first teacher's layers, a static table."""
+"""The encoders in torch: the two teachers, the students that start from the first teacher's layers."""
 
+import copy
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.attention.varlen import varlen_attn
 
 WIDTH = 384
 HEADS = 12
 POSITIONS = 512
+TOKENS_AT_ONCE = 400_000
 ARCTIC_PREFIX = "Represent this sentence for searching relevant passages: "
 """What snowflake-arctic-embed-s was trained to see before a query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """Texts one after the other without padding, which would be a third of all tokens."""
+
+    ids: Tensor
+    starts: Tensor
+    """Where each text starts, and where the last one ends."""
+    longest: int
+
+    def to(self, device: str) -> "Packed":
+        """Return the same texts on a device."""
+        return Packed(ids=self.ids.to(device), starts=self.starts.to(device), longest=self.longest)
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, query_starts: Tensor, packed: Packed) -> Tensor:
+    """Return what each query token collects from the tokens of its own text."""
+    if query.is_cuda:
+        longest = packed.longest if len(query) == len(key) else 1
+        return varlen_attn(query, key, value, query_starts, packed.starts, longest, packed.longest)
+    # A CPU has no such kernel; it only ever runs a few steps, to test the chain.
+    texts = zip(
+        query.split(query_starts.diff().tolist()),
+        key.split(packed.starts.diff().tolist()),
+        value.split(packed.starts.diff().tolist()),
+        strict=True,
+    )
+    states = [
+        functional.scaled_dot_product_attention(*(part.transpose(0, 1)[None] for part in text))[0].transpose(0, 1)
+        for text in texts
+    ]
+    return torch.cat(states)
 
 
 class Layer(nn.Module):
@@ -30,13 +68,33 @@ class Layer(nn.Module):
         self.f2 = nn.Linear(4 * WIDTH, WIDTH)
         self.fln = nn.LayerNorm(WIDTH, eps=1e-12)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, x: Tensor, packed: Packed) -> Tensor:
         """Return the states after attention and feed-forward."""
-        batch, length, _ = x.shape
-        query, key, value = self.qkv(x).view(batch, length, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
-        attention = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        x = self.aln(x + self.ao(attention.transpose(1, 2).reshape(batch, length, WIDTH)))
-        return self.fln(x + self.f2(functional.gelu(self.f1(x))))
+        query, key, value = self.qkv(x).view(len(x), 3, HEADS, -1).unbind(1)
+        return self.finish(x, attend(query, key, value, packed.starts, packed).flatten(1))
+
+    def finish_first(self, x: Tensor, packed: Packed) -> Tensor:
+        """Return the state of each text's first token alone; the last layer needs no other."""
+        key, value = (
+            functional.linear(x, self.qkv.weight[WIDTH:], self.qkv.bias[WIDTH:]).view(len(x), 2, HEADS, -1).unbind(1)
+        )
+        first = x[packed.starts[:-1].long()]
+        query = functional.linear(first, self.qkv.weight[:WIDTH], self.qkv.bias[:WIDTH]).view(len(first), HEADS, -1)
+        starts = torch.arange(len(first) + 1, dtype=torch.int32, device=x.device)
+        return self.finish(first, attend(query, key, value, starts, packed).flatten(1))
+
+    def finish(self, x: Tensor, attention: Tensor) -> Tensor:
+        """Return the states after what follows attention, which looks at each token alone."""
+        parts = (self.ao, self.aln, self.f1, self.f2, self.fln)
+        return finish(x, attention, *(weight for part in parts for weight in (part.weight, part.bias)))
+
+
+def finish(x: Tensor, attention: Tensor, *weights: Tensor) -> Tensor:
+    """Return a layer's states from what attention collected, given weights and biases in the order of use."""
+    ao, ao_bias, aln, aln_bias, f1, f1_bias, f2, f2_bias, fln, fln_bias = weights
+    x = functional.layer_norm(x + functional.linear(attention, ao, ao_bias), (WIDTH,), aln, aln_bias, 1e-12)
+    inner = functional.gelu(functional.linear(x, f1, f1_bias))
+    return functional.layer_norm(x + functional.linear(inner, f2, f2_bias), (WIDTH,), fln, fln_bias, 1e-12)
 
 
 class Encoder(nn.Module):
@@ -49,26 +107,17 @@ class Encoder(nn.Module):
         self.ln = nn.LayerNorm(WIDTH, eps=1e-12)
         self.layers = nn.ModuleList([Layer() for _ in range(layers)])
 
-    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Return a vector of unit length for each row of ids."""
-        x = self.ln(self.words(ids) + self.positions.weight[: ids.shape[1]])
-        for layer in self.layers:
-            x = layer(x, mask[:, None, None, :])
-        return functional.normalize(x[:, 0].float(), dim=1)
-
-
-class Static(nn.Module):
-    """A table of vectors; a text is the weighted sum of its tokens' vectors."""
-
-    def __init__(self, table: Tensor) -> None:
-        super().__init__()
-        self.words = nn.Embedding.from_pretrained(table.clone(), freeze=False)
-        self.weights = nn.Embedding.from_pretrained(torch.zeros(len(table), 1), freeze=False)
-
-    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Return a vector of unit length for each row of ids."""
-        weights = torch.exp(self.weights(ids).float()) * mask[:, :, None]
-        return functional.normalize((self.words(ids).float() * weights).sum(1), dim=1)
+    def forward(self, packed: Packed) -> Tensor:
+        """Return a vector of unit length for each text."""
+        lengths = packed.starts.diff().long()
+        starts = packed.starts[:-1].long().repeat_interleave(lengths, output_size=len(packed.ids))
+        places = torch.arange(len(packed.ids), device=packed.ids.device) - starts
+        # Word vectors stay in full precision, because many small steps add up in them.
+        x = self.ln((self.words(packed.ids) + self.positions(places)).to(self.ln.weight.dtype))
+        for layer in self.layers[:-1]:
+            x = layer(x, packed)
+        last: Layer = self.layers[-1]  # type: ignore[assignment]
+        return functional.normalize(last.finish_first(x, packed).float(), dim=1)
 
 
 class Pack:
@@ -201,40 +250,36 @@ def trim_tokenizer(tokenizer: dict[str, Any], merges: int) -> tuple[dict[str, An
     return trimmed, [old_ids[token] for token in tokens]
 
 
-def encode(tokenizer: Tokenizer, texts: Sequence[str], limit: int) -> list[np.ndarray[Any, Any]]:
+def encode(tokenizer: Tokenizer, texts: Sequence[str], limit: int) -> list[NDArray[np.uint16]]:
     """Return the ids of each text; a long text is cut before its end token."""
     tokenizer.no_padding()
     tokenizer.enable_truncation(limit)
-    ids: list[np.ndarray[Any, Any]] = []
-    for start in range(0, len(texts), 50_000):
-        ids += [np.array(e.ids, np.int32) for e in tokenizer.encode_batch(list(texts[start : start + 50_000]))]
+    ids: list[NDArray[np.uint16]] = []
+    for start in range(0, len(texts), 20_000):
+        ids += [np.array(e.ids, np.uint16) for e in tokenizer.encode_batch_fast(list(texts[start : start + 20_000]))]
     return ids
 
 
-def pad(rows: Sequence[np.ndarray[Any, Any]], padding: int, device: str) -> tuple[Tensor, Tensor]:
-    """Return ids and mask of one batch."""
-    length = -(-max(map(len, rows)) // 8) * 8
-    ids = np.full((len(rows), length), padding, np.int32)
-    for number, row in enumerate(rows):
-        ids[number, : len(row)] = row
-    lengths = torch.tensor([len(row) for row in rows])
-    mask = torch.arange(length)[None, :] < lengths[:, None]
-    return torch.from_numpy(ids).to(device), mask.to(device)
+def pack(rows: Sequence[NDArray[Any]]) -> Packed:
+    """Return texts without padding."""
+    lengths = np.array([len(row) for row in rows])
+    starts = np.concatenate([[0], lengths.cumsum()]).astype(np.int32)
+    ids = np.concatenate(rows).astype(np.int32)
+    return Packed(ids=torch.from_numpy(ids), starts=torch.from_numpy(starts), longest=int(lengths.max()))
 
 
 @torch.no_grad()
-def embed(model: nn.Module, ids: Sequence[np.ndarray[Any, Any]], padding: int, device: str) -> Tensor:
-    """Return a half-precision vector for each text, computed in batches of similar length."""
-    model.eval()
-    order = sorted(range(len(ids)), key=lambda number: len(ids[number]))
-    vectors = torch.empty((len(ids), WIDTH), dtype=torch.float16, device=device)
+def embed(model: nn.Module, rows: Sequence[NDArray[Any]], device: str) -> Tensor:
+    """Return a half-precision vector for each text."""
+    # bfloat16 has the kernels that read texts without padding; a CPU has neither and needs no speed.
+    model = copy.deepcopy(model).to(device).to(torch.bfloat16 if device == "cuda" else torch.float32).eval()
+    vectors = []
     start = 0
-    while start < len(order):
-        # Short texts are taken first, so the size of a batch shrinks with the length.
-        count = max(1, min(8_192, 400_000 // (len(ids[order[start]]) + 16)))
-        batch = order[start : start + count]
-        with torch.autocast(device, torch.bfloat16):
-            rows = model(*pad([ids[number] for number in batch], padding, device))
-        vectors[torch.tensor(batch, device=device)] = rows.half()
-        start += len(batch)
-    return vectors
+    while start < len(rows):
+        end, tokens = start, 0
+        while end < len(rows) and tokens < TOKENS_AT_ONCE:
+            tokens += len(rows[end])
+            end += 1
+        vectors.append(model(pack(rows[start:end]).to(device)).half())
+        start = end
+    return torch.cat(vectors)

@@ -1,10 +1,12 @@
 """Score vectors on question sets that ``training.cases`` wrote: alone, and mixed with BM25."""
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -15,12 +17,14 @@ MIXTURES = (0.0, 0.2, 0.35, 0.5)
 """Shares of BM25."""
 
 
-def score(model: nn.Module, path: Path, padding: int, device: str, widths: Sequence[int]) -> dict[str, dict[str, Any]]:
+def score(model: nn.Module, path: Path, device: str, widths: Sequence[int]) -> dict[str, dict[str, Any]]:
     """Return, for each set and width of vectors, the measure at each mixture."""
-    cases = torch.load(path, weights_only=False)
-    passages = encoder.embed(model, cases["passage_ids"], padding, device).float()
-    questions = encoder.embed(model, cases["question_ids"], padding, device).float()
-    return score_vectors(cases, passages, questions, widths)
+    cases = np.load(path)
+    passages, questions = (
+        encoder.embed(model, np.split(cases[name], cases[f"{name}_lengths"].astype(np.int64).cumsum()[:-1]), device)
+        for name in ("passages", "questions")
+    )
+    return score_vectors(json.loads(str(cases["content"])), passages.float(), questions.float(), widths)
 
 
 def score_vectors(

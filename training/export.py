@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 ALIGNMENT = 64
 TYPES = {"int8": "I8", "uint8": "U8", "float16": "F16", "float32": "F32"}
+NAMES = {letters: name for name, letters in TYPES.items()}
 
 
 def main() -> None:
@@ -48,6 +49,21 @@ def quantise(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
             tensors[name.replace("weight", "scale")] = scales
         else:
             tensors[name] = value.astype(np.float16 if name == "positions.weight" else np.float32)
+    return tensors
+
+
+def unpack(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the weights in a file that ``pack`` wrote, to train on from."""
+    raw = path.read_bytes()
+    start = 8 + int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8:start])
+    tensors: dict[str, NDArray[Any]] = {}
+    for name, entry in header.items():
+        first, end = (start + offset for offset in entry["data_offsets"])
+        tensors[name] = np.frombuffer(raw[first:end], NAMES[entry["dtype"]]).reshape(entry["shape"])
+    for name in [name for name in tensors if name.endswith(".scale")]:
+        weight = name.replace("scale", "weight")
+        tensors[weight] = tensors[weight].astype(np.float32) * tensors[name].reshape(-1, 1)
     return tensors
 
 

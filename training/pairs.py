@@ -4,6 +4,8 @@ Every function takes text and yields pairs; none reads a file or runs a program.
 """
 
 import ast
+import csv
+import io
 import json
 import random
 import re
@@ -13,6 +15,9 @@ from dataclasses import dataclass
 MAX_TEXT = 1_500
 """Characters; what an embedding model reads of a passage in training."""
 MAX_QUERY = 600
+LONG_QUERY = 1_400
+"""Characters of a pasted issue or request: about 300 tokens, so that long questions are trained too."""
+RELATED_PER_FILE = 3
 
 NAMES = (
     "Anna",
@@ -74,6 +79,9 @@ class Pair:
     query: str
     text: str
     is_natural: bool = True
+    english_query: str = ""
+    english_text: str = ""
+    """What a translation says, for teachers that read only English; empty where it is English already."""
 
 
 def pair_commit(subject: str, body: str, files: Sequence[str]) -> Iterator[Pair]:
@@ -90,7 +98,7 @@ def pair_fix(subject: str, body: str, diff: str) -> Iterator[Pair]:
     names = re.findall(r"(?m)^\+\+\+ b/(.*)$", diff)
     changes = re.sub(r"(?m)^(diff --git|index |--- |\+\+\+ |similarity|rename|new file).*\n?", "", diff)
     if len(subject) >= 12 and names and len(changes) > 120:
-        message = f"{subject}\n{body.strip()}"[:MAX_QUERY]
+        message = f"{subject}\n{body.strip()}"[:LONG_QUERY]
         yield Pair(kind="fix", query=message, text=f"Files changed: {' '.join(names[:6])}\n{changes}"[:MAX_TEXT])
 
 
@@ -103,11 +111,12 @@ def pair_related(commits: Sequence[tuple[str, str, Sequence[str]]], rng: random.
                 by_file.setdefault(file, []).append(number)
     for file, numbers in by_file.items():
         if 2 <= len(numbers) <= 12 and not re.search(r"(?i)change|news|release|lock|\.json$", file):
-            first, second = rng.sample(numbers, 2)
-            subject, body, _ = commits[first]
-            other_subject, other_body, files = commits[second]
-            text = f"{other_subject}\n{other_body}\nFiles changed: {' '.join(files)}"
-            yield Pair(kind="related", query=f"{subject}\n{body}"[:MAX_QUERY], text=text[:MAX_TEXT])
+            for _ in range(min(RELATED_PER_FILE, len(numbers) // 2)):
+                first, second = rng.sample(numbers, 2)
+                subject, body, _ = commits[first]
+                other_subject, other_body, files = commits[second]
+                text = f"{other_subject}\n{other_body}\nFiles changed: {' '.join(files)}"
+                yield Pair(kind="related", query=f"{subject}\n{body}"[:LONG_QUERY], text=text[:MAX_TEXT])
 
 
 def pair_python(source: str) -> Iterator[Pair]:
@@ -174,7 +183,44 @@ def pair_manual(source: str, kind: str = "manual") -> Iterator[Pair]:
             query = f"{title}: {heading}" if title and len(heading) < 24 else heading
             yield Pair(kind=kind, query=query, text=body)
             yield from pair_failure(section)
+            if kind == "manual":
+                yield from pair_rules(query, body)
         title = title or heading
+
+
+def pair_rules(heading: str, body: str) -> Iterator[Pair]:
+    """Yield a heading with each short item of the list under it, as short as the notes people keep."""
+    for item in re.findall(r"(?m)^\s{0,3}[-*+] (.{40,240})$", body):
+        if item.count("](") == 0 and item[-1] in ".)`" and " " in item[12:]:
+            yield Pair(kind="rule", query=heading, text=item.strip())
+
+
+def pair_translation(translated: str, english: str, kind: str) -> Iterator[Pair]:
+    """Yield headings and sections of a translated page beside the English ones, where both have the same headings."""
+    pages = [list(pair_manual(page, kind)) for page in (translated, english)]
+    if len(pages[0]) == len(pages[1]):
+        for own, original in zip(*pages, strict=True):
+            yield from _pair_languages(kind, (own.query, own.text), (original.query, original.text))
+
+
+def pair_translated_command(translated: str, english: str, kind: str) -> Iterator[Pair]:
+    """Yield the descriptions in a translated page of tldr with the page, beside the English ones."""
+    descriptions = [re.findall(r"(?m)^[->] (.{12,200}?):?$", page) for page in (translated, english)]
+    # A page with fewer only says that the command is an alias.
+    if len(descriptions[0]) == len(descriptions[1]) >= 4:
+        for own, original in zip(*descriptions, strict=True):
+            yield from _pair_languages(kind, (own, translated[:MAX_TEXT]), (original, english[:MAX_TEXT]))
+
+
+def _pair_languages(kind: str, own: tuple[str, str], english: tuple[str, str]) -> Iterator[Pair]:
+    """Yield query and text in one language, and a query in one language for a text in the other."""
+    query, text = own
+    english_query, english_text = english
+    if query == english_query or text == english_text:
+        return
+    yield Pair(kind=kind, query=query, text=text, english_query=english_query, english_text=english_text)
+    yield Pair(kind=kind, query=query, text=english_text, english_query=english_query)
+    yield Pair(kind=kind, query=english_query, text=text, english_text=english_text)
 
 
 def pair_failure(markdown: str) -> Iterator[Pair]:
@@ -198,7 +244,7 @@ def pair_transcript(markdown: str) -> Iterator[Pair]:
         elif request:
             for part in re.split(r"\n{2,}(?=[^\n]{60,})", words)[:6]:
                 if len(part) > 120:
-                    yield Pair(kind="transcript", query=request[:MAX_QUERY], text=part[:MAX_TEXT])
+                    yield Pair(kind="transcript", query=request[:LONG_QUERY], text=part[:MAX_TEXT])
             yield from pair_failure(words)
 
 
@@ -231,6 +277,19 @@ def read_dialogues(text: str) -> Iterator[list[tuple[str, str]]]:
             for turn in turns
             if isinstance(turn, dict) and (turn.get("text") or turn.get("utterance") or turn.get("message"))
         ]
+
+
+def read_persona_chats(text: str) -> Iterator[list[tuple[str, str]]]:
+    """Yield the conversations of a CSV file of Synthetic-Persona-Chat."""
+    for row in csv.DictReader(io.StringIO(text)):
+        turns = re.findall(r"(?m)^(User \d): (.+)$", row.get("Best Generated Conversation") or "")
+        yield [(speaker, words) for speaker, words in turns]
+
+
+def read_chit_chats(text: str) -> Iterator[list[tuple[str, str]]]:
+    """Yield the conversations of the Chit-Chat Challenge; messages that one person sent in a row are one turn."""
+    for chat in json.loads(text).values():
+        yield [(turn[0]["sender"], " ".join(part["text"] for part in turn)) for turn in chat["messages"] if turn]
 
 
 def pair_squad(text: str, kind: str) -> Iterator[Pair]:

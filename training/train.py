@@ -1,4 +1,4 @@
-"""Train one student on what ``training.prepare`` wrote, and score it.
+"""Train one student on what ``training.teach`` wrote, and score it.
 
 python -m training.train WORK NAME --layers 0,2,5 --seconds 240 --rate 2e-4
 """
@@ -17,11 +17,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training import encoder, evaluate
+from training.encoder import Packed
+from training.export import unpack
 
 TEMPERATURE = 0.04
 SHARPNESS = 2.0
 """How steeply the teachers' standard scores become shares."""
 NATURAL_WEIGHT = 0.3
+TEXT_WEIGHT = 0.5
+"""How much the order of texts for each other counts; it is what a long pasted question needs."""
 NARROW = 256
 NARROW_WEIGHT = 0.3
 """The first 256 numbers of a vector are trained to serve alone."""
@@ -32,57 +36,81 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
     parser.add_argument("name")
-    parser.add_argument("--layers", default="0,2,5", help="granite's layers to start from; empty for a static table")
+    parser.add_argument("--layers", default="0,2,5", help="granite's layers to start from")
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--steps", type=int, default=0, help="instead of seconds")
     parser.add_argument("--rate", type=float, default=2e-4)
     parser.add_argument("--batch", type=int, default=1_024)
-    parser.add_argument("--start", type=Path, help="weights to go on from")
+    parser.add_argument("--start", type=Path, help="weights to go on from: a student or an exported file")
     parser.add_argument("--out", type=Path, default=Path())
     parser.add_argument("--more", default="", help="kinds to draw more often, such as talk=2.5,related=1.5")
+    parser.add_argument("--score-every", type=int, default=0, help="steps between scores of the development sets")
     parser.add_argument("--validate", action="store_true", help="score the validation sets too")
     parser.add_argument("--seed", type=int, default=18)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--compile", action="store_true", help="fuse what follows attention; takes a while to begin")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
     tokenizer = json.loads((options.work / "tokenizer.json").read_text())
     model = make_student(options.work, tokenizer["old_ids"], options.layers)
     if options.start:
-        model.load_state_dict({name: torch.tensor(value).float() for name, value in np.load(options.start).items()})
+        weights = unpack(options.start) if options.start.suffix == ".safetensors" else np.load(options.start)
+        model.load_state_dict({name: torch.tensor(weights[name]).float() for name in model.state_dict()})
     model.to(options.device)
-    data = torch.load(options.work / "data.pt", weights_only=False)
+    if options.compile:
+        encoder.finish = torch.compile(encoder.finish, dynamic=True)
+    data = torch.load(options.work / "data.pt", weights_only=False, mmap=True)
     train(model, data, options)
     weights = {name: value.half().cpu().numpy() for name, value in model.state_dict().items()}
     np.savez(options.out / f"{options.name}.npz", **weights)
-    for path in sorted(options.work.glob("cases-*.pt")):
-        if options.validate or "validation" not in path.name:
-            table = evaluate.score(model, path, 1, options.device, (encoder.WIDTH, NARROW))
-            print(evaluate.format_row(f"SCORE {options.name} {path.stem}", table), flush=True)
+    score(model, options, f"SCORE {options.name}", with_validation=options.validate)
+
+
+def score(model: nn.Module, options: argparse.Namespace, label: str, *, with_validation: bool) -> None:
+    """Print the scores on the question sets."""
+    for path in sorted(options.work.glob("cases-*.npz")):
+        if with_validation or "validation" not in path.name:
+            table = evaluate.score(model, path, options.device, (encoder.WIDTH, NARROW))
+            print(evaluate.format_row(f"{label} {path.stem}", table), flush=True)
 
 
 def make_student(work: Path, old_ids: list[int], layers: str) -> nn.Module:
     """Return a student with granite's layers and its vectors of the tokens that are left."""
-    numbers = [int(number) for number in layers.split(",") if number]
     pack = encoder.Pack(work / "granite-embedding-30m-english-int8.hmsemb")
-    full = encoder.load_granite(pack, numbers)
-    words = full.words.weight.detach()[old_ids]
-    if not numbers:
-        return encoder.Static(words)
-    full.words = nn.Embedding.from_pretrained(words.clone(), freeze=False)
+    full = encoder.load_granite(pack, [int(number) for number in layers.split(",")])
+    full.words = nn.Embedding.from_pretrained(full.words.weight.detach()[old_ids].clone(), freeze=False)
     return full
+
+
+class Texts:
+    """Tokens of many texts, to take some out."""
+
+    def __init__(self, tokens: tuple[Tensor, Tensor], device: str) -> None:
+        self._ids, self._starts = (part.to(device) for part in tokens)
+
+    def take(self, numbers: Tensor) -> Packed:
+        """Return some of the texts without padding."""
+        starts = self._starts[numbers]
+        lengths = self._starts[numbers + 1] - starts
+        ends = lengths.cumsum(0)
+        # The one wait for the device in a step: how many tokens there are, and how long the longest text is.
+        total, longest = torch.stack([ends[-1], lengths.max()]).tolist()
+        shifts = (starts - ends + lengths).repeat_interleave(lengths, output_size=total)
+        places = torch.arange(total, device=shifts.device) + shifts
+        return Packed(ids=self._ids[places], starts=functional.pad(ends, (1, 0)).to(torch.int32), longest=int(longest))
 
 
 def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -> None:
     """Teach the student the teachers' order of rivals, and natural pairs."""
     device = options.device
-    queries, texts, owners = (data[name].to(device) for name in ("queries", "texts", "owners"))
-    share, natural = data["share"].to(device), data["natural"].to(device)
+    queries, texts = (Texts(data[name], device) for name in ("queries", "texts"))
+    owners, share, natural = (data[name].to(device) for name in ("owners", "share", "natural"))
     teachers = [tuple(part.to(device) for part in data["vectors"][name]) for name in ("granite", "arctic")]
     groups = Groups(data, device, dict(part.split("=") for part in options.more.split(",") if part))
     optimiser = torch.optim.AdamW(model.parameters(), lr=options.rate, weight_decay=0.01, fused=device == "cuda")
     rng = np.random.default_rng(options.seed)
-    started, step, progress, average = time.monotonic(), 0, 0.0, math.nan
+    started, step, progress = time.monotonic(), 0, 0.0
     model.train()
     while progress < 1:
         rate = options.rate * min(1.0, (step + 1) / 300) * (0.5 * (1 + math.cos(math.pi * progress)) + 0.01)
@@ -91,25 +119,39 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
         chosen = groups.draw(options.batch, rng)
         owner = owners[chosen]
         with torch.no_grad():
-            target = blend([q[chosen].float() @ t[owner].float().T for q, t in teachers], share[chosen])
-        with torch.autocast(device, torch.bfloat16):
-            query = model(*_cut(queries[chosen]))
-            text = model(*_cut(texts[owner]))
-        same = (owner[:, None] == owner[None, :]) & ~torch.eye(len(owner), dtype=torch.bool, device=device)
-        loss = measure_loss(query @ text.T, target, same, natural[chosen])
-        narrow = functional.normalize(query[:, :NARROW], dim=1) @ functional.normalize(text[:, :NARROW], dim=1).T
-        loss = loss + NARROW_WEIGHT * measure_loss(narrow, target, same, natural[chosen])
+            query_scores = blend([q[chosen].float() @ t[owner].float().T for q, t in teachers], share[chosen])
+            text_scores = blend([t[owner].float() @ t[owner].float().T for _, t in teachers], share[chosen])
+        weights = halve(model)
+        query = torch.func.functional_call(model, weights, (queries.take(chosen),))
+        text = torch.func.functional_call(model, weights, (texts.take(owner),))
+        same = owner[:, None] == owner[None, :]
+        loss = measure_loss(query, text, query_scores, text_scores, same, natural[chosen])
+        narrow_query, narrow_text = (functional.normalize(part[:, :NARROW], dim=1) for part in (query, text))
+        narrow = measure_loss(narrow_query, narrow_text, query_scores, text_scores, same, natural[chosen])
+        loss = loss + NARROW_WEIGHT * narrow
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         if step % 250 == 0:
-            average = float(loss.detach())
-            print(f"{options.name} step {step} loss {average:.4f} after {time.monotonic() - started:.0f} s", flush=True)
+            print(
+                f"{options.name} step {step} loss {float(loss.detach()):.4f} after {time.monotonic() - started:.0f} s",
+                flush=True,
+            )
         step += 1
+        if options.score_every and step % options.score_every == 0:
+            score(model, options, f"SCORE {options.name} step {step}", with_validation=False)
         elapsed = time.monotonic() - started
         progress = step / options.steps if options.steps else elapsed / options.seconds
     print(f"{options.name}: {step} steps in {time.monotonic() - started:.0f} s", flush=True)
+
+
+def halve(model: nn.Module) -> dict[str, Tensor]:
+    """Return the weights as bfloat16 on a GPU; the optimiser keeps the full ones, and words stay full."""
+    return {
+        name: value.bfloat16() if value.is_cuda and name not in {"words.weight", "positions.weight"} else value
+        for name, value in model.named_parameters()
+    }
 
 
 class Groups:
@@ -119,14 +161,17 @@ class Groups:
         self._clusters = _split(data["cluster"], device)
         self._kinds = _split(data["kind"], device)
         # Large kinds count for less than their size, so that small ones are learned too.
-        sizes = np.array([len(members) for members in self._kinds], float) ** 0.7
-        sizes *= [float(more.get(kind, 1)) for kind in data["kinds"]]
-        self._kind_shares = sizes / sizes.sum()
-        kind_of_cluster = np.array([int(data["kind"][members[0].cpu()]) for members in self._clusters])
-        cluster_sizes = np.array([len(members) for members in self._clusters], float)
-        totals = np.bincount(kind_of_cluster, cluster_sizes)[kind_of_cluster]
-        self._cluster_shares = cluster_sizes / totals * self._kind_shares[kind_of_cluster]
-        self._cluster_shares /= self._cluster_shares.sum()
+        names = [data["kinds"][int(data["kind"][members[0].cpu()])] for members in self._kinds]
+        sizes = {
+            name: len(members) ** 0.7 * float(more.get(name, 1))
+            for name, members in zip(names, self._kinds, strict=True)
+        }
+        self._kind_shares = np.array(list(sizes.values())) / sum(sizes.values())
+        owners = [data["kinds"][int(data["kind"][members[0].cpu()])] for members in self._clusters]
+        counts = np.array([len(members) for members in self._clusters], float)
+        totals = {name: sum(c for c, owner in zip(counts, owners, strict=True) if owner == name) for name in owners}
+        shares = np.array([c / totals[owner] * sizes[owner] for c, owner in zip(counts, owners, strict=True)])
+        self._cluster_shares = shares / shares.sum()
 
     def draw(self, size: int, rng: np.random.Generator) -> Tensor:
         """Return queries of one kind; in half of the batches their texts are of one cluster."""
@@ -145,28 +190,33 @@ def _split(labels: Tensor, device: str) -> list[Tensor]:
 
 
 def blend(similarities: list[Tensor], share: Tensor) -> Tensor:
-    """Return the teachers' shares of each text, from standard scores mixed by kind."""
+    """Return the teachers' standard scores of each text, mixed by kind."""
     first, second = (
         (matrix - matrix.mean(1, keepdim=True)) / (matrix.std(1, keepdim=True) + 1e-6) for matrix in similarities
     )
-    mixed = (1 - share[:, None]) * first + share[:, None] * second
-    return functional.softmax(SHARPNESS * mixed, 1)
+    return SHARPNESS * ((1 - share[:, None]) * first + share[:, None] * second)
 
 
-def measure_loss(similarity: Tensor, target: Tensor, same: Tensor, natural: Tensor) -> Tensor:
-    """Return how far the student's order is from the teachers', and natural pairs from the first place."""
-    logits = similarity / TEMPERATURE
-    loss = functional.kl_div(functional.log_softmax(logits, 1), target, reduction="batchmean")
+def measure_loss(
+    query: Tensor, text: Tensor, query_scores: Tensor, text_scores: Tensor, same: Tensor, natural: Tensor
+) -> Tensor:
+    """Return how far the student's orders are from the teachers', and natural pairs from the first place."""
+    logits = query @ text.T / TEMPERATURE
+    loss = _compare(logits, query_scores)
+    # A text is the nearest to itself for everyone, so nothing is learned from that.
+    text_logits = (text @ text.T / TEMPERATURE).masked_fill(same, -1e4)
+    loss = loss + TEXT_WEIGHT * _compare(text_logits, text_scores.masked_fill(same, -1e4))
+    others = same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
     own = torch.arange(len(logits), device=logits.device)
-    contrast = functional.cross_entropy(logits.masked_fill(same, -1e4), own, reduction="none")
+    contrast = functional.cross_entropy(logits.masked_fill(others, -1e4), own, reduction="none")
     return loss + NATURAL_WEIGHT * (contrast * natural).sum() / natural.sum().clamp(min=1)
 
 
-def _cut(ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ids and mask without the columns that only pad."""
-    mask = ids != 1
-    length = -(-int(mask.sum(1).max()) // 8) * 8
-    return ids[:, :length], mask[:, :length]
+def _compare(logits: Tensor, scores: Tensor) -> Tensor:
+    """Return the divergence of the student's shares from the teachers'."""
+    return functional.kl_div(
+        functional.log_softmax(logits, 1), functional.log_softmax(scores, 1), reduction="batchmean", log_target=True
+    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import subprocess
 from pathlib import Path
 
 from training import corpus, overlap, pairs
+from training.asking import ask_about
+from training.queries import expand
 
 PYTHON = '''
 def retry(call, times):
@@ -101,10 +103,86 @@ def test_commits_and_files_of_a_mirror_are_read(tmp_path: Path) -> None:
     assert next(pair for pair in found if pair.kind == "commit").text.endswith("Files: retry.py")
 
 
-def test_text_of_a_question_set_is_recognised_and_other_text_is_not(tmp_path: Path) -> None:
+def test_text_of_a_question_set_is_recognised_and_other_text_is_not() -> None:
     question = "Which instrument did Anna start to learn after she moved to the coast?"
-    (tmp_path / "set.jsonl").write_text('{"question": "' + question + '"}\n')
-    forbidden = overlap.hash_folder(tmp_path)
+    forbidden = frozenset(overlap.hash_runs(question))
 
     assert overlap.shares_run(f"Somebody asked: {question.upper()} And more.", forbidden)
     assert not overlap.shares_run("Which instrument did Anna start to play when she was a child?", forbidden)
+
+
+def test_a_run_of_few_different_words_says_nothing() -> None:
+    assert list(overlap.hash_runs("no no no no yes yes yes yes")) == []
+
+
+def test_items_of_a_list_are_paired_with_their_heading_and_links_are_not() -> None:
+    body = "- We use pnpm, not npm, for every package of the workspace.\n- [pnpm](https://pnpm.io), the documentation."
+
+    (pair,) = pairs.pair_rules("Package manager", body)
+
+    assert (pair.query, pair.text) == ("Package manager", "We use pnpm, not npm, for every package of the workspace.")
+
+
+def test_a_translated_section_is_paired_with_what_it_says_in_english() -> None:
+    english = "## Retry an upload\n\nUploads that fail are kept in the queue.\n" + "They are sent again later. " * 5
+    german = "## Erneut hochladen\n\nWas fehlschlägt, bleibt in der Warteschlange.\n" + "Es wird später gesendet. " * 5
+
+    own, *crossed = pairs.pair_translation(german, english, "other de")
+
+    assert (own.query, own.english_query) == ("Erneut hochladen", "Retry an upload")
+    assert own.english_text.startswith("Uploads that fail")
+    assert [pair.query for pair in crossed] == ["Erneut hochladen", "Retry an upload"]
+
+
+def test_a_translation_with_other_sections_than_the_original_is_left_out() -> None:
+    english = "## Retry an upload\n\nUploads that fail are kept in the queue.\n" + "They are sent again later. " * 5
+
+    assert list(pairs.pair_translation("## Leer\n", english, "other de")) == []
+
+
+def test_the_original_of_a_translated_page_is_the_english_one() -> None:
+    assert corpus.original_path("content/zh-cn/docs/home.md") == "content/en/docs/home.md"
+    assert corpus.original_path("pages.fr/common/tar.md") == "pages/common/tar.md"
+    assert corpus.original_path("docs/en/docs/index.md") == ""
+    assert corpus.original_path("docs/guide/index.md") == ""
+
+
+def test_a_table_of_conversations_is_read_and_another_table_is_not() -> None:
+    table = 'a,Best Generated Conversation\nx,"User 1: Hello there!\nUser 2: I bake bread."\n'
+
+    assert list(pairs.read_persona_chats(table)) == [[("User 1", "Hello there!"), ("User 2", "I bake bread.")]]
+    assert list(pairs.read_persona_chats("id,text\n1,User 1: Hello\n")) == [[]]
+
+
+def test_messages_that_one_person_sends_in_a_row_are_one_turn() -> None:
+    chats = '{"a": {"messages": [[{"sender": "x", "text": "Hi"}, {"sender": "x", "text": "there"}], []]}}'
+
+    assert list(pairs.read_chit_chats(chats)) == [[("x", "Hi there")]]
+
+
+def test_a_question_is_asked_about_what_a_person_did() -> None:
+    questions = {ask_about("Anna: I bought a violin in May.", random.Random(seed)) for seed in range(40)}
+
+    assert "When did Anna buy a violin?" in questions
+    assert all("Anna" in question and question.endswith("?") for question in questions)
+
+
+def test_nothing_is_asked_about_a_greeting() -> None:
+    assert ask_about("Anna: Good morning to all of you!", random.Random(1)) == ""
+
+
+def test_a_translation_is_to_have_the_vectors_of_the_english_original() -> None:
+    pair = pairs.Pair(
+        kind="other de",
+        query="Erneut hochladen",
+        text="Uploads bleiben in der Warteschlange.",
+        english_query="Retry an upload",
+        english_text="Uploads stay in the queue.",
+    )
+
+    rows = expand([pair], random.Random(1))
+
+    assert rows.texts == ["Uploads stay in the queue.", "Uploads bleiben in der Warteschlange."]
+    assert rows.text_sources == [0, 0]
+    assert [rows.queries[source] for source in rows.query_sources] == ["Retry an upload", "Retry an upload"]
+    assert rows.owners == [0, 1]

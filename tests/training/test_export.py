@@ -79,3 +79,14 @@ def test_two_merges_that_make_the_same_token_are_refused() -> None:
 
 def test_the_heads_of_the_written_model_fit_its_width() -> None:
     assert WIDTH % HEADS == 0
+
+
+def test_a_student_read_back_from_the_file_differs_only_by_rounding(tmp_path: Path) -> None:
+    student = make_student(4)
+    path = tmp_path / "student.safetensors"
+    path.write_bytes(export.pack(export.quantise(student), MERGES))
+
+    weights = export.unpack(path)
+
+    for name, value in student.items():
+        assert np.allclose(weights[name], value, atol=0.004)
