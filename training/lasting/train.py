@@ -27,6 +27,10 @@ WRITTEN = Path(__file__).with_name("written.tsv")
 """Sentences that we wrote: plain rules are rarer in public prompts than they will be once somebody listens."""
 KIND_OF = {"R": Kind.CONVENTION, "C": Kind.CONVENTION, "P": Kind.PREFERENCE, "E": Kind.FACT, "D": Kind.DECISION}
 """Labels that last; a correction states how things are done."""
+UNCLEAR = "u"
+DRAWN = (1, 6)
+"""Rounds of train and tune whose weights restore the population."""
+TEST_SPLITS = ("held-out", "fresh", "unseen")
 FORM_PENALTY, WORDING_PENALTY = 110.0, 330.0
 """Chosen by cross-validation over owners."""
 FOLDS = 6
@@ -41,16 +45,27 @@ class Row:
 
     owner: str
     split: str
-    label: str
+    labels: tuple[str, ...]
+    """One of each reader; the first is that of the newer guide."""
     weight: float
-    """How many sentences of the population it stands for; only round 1 and the fresh round were drawn at random."""
+    """How many sentences of the population it stands for, in the rounds of ``DRAWN``."""
     round: int
     statement: SpokenSentence
 
     @property
+    def target(self) -> float:
+        """The share of readers who say that it holds beyond the task."""
+        return sum(0.5 if label == UNCLEAR else float(label in KIND_OF) for label in self.labels) / len(self.labels)
+
+    @property
     def lasts(self) -> bool:
-        """Whether it holds beyond the task."""
-        return self.label in KIND_OF
+        """Whether every reader says that it holds beyond the task."""
+        return self.target == 1
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind that the first reader gave who says that it lasts."""
+        return next((KIND_OF[label] for label in self.labels if label in KIND_OF), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +74,20 @@ class Data:
 
     rows: list[Row]
     features: Array
+    targets: Array
     lasts: Array
     weights: Array
 
     def choose(self, mask: NDArray[np.bool_]) -> "Data":
         """Return the rows where the mask is true."""
         rows = [row for row, keep in zip(self.rows, mask, strict=True) if keep]
-        return Data(rows=rows, features=self.features[mask], lasts=self.lasts[mask], weights=self.weights[mask])
+        return Data(
+            rows=rows,
+            features=self.features[mask],
+            targets=self.targets[mask],
+            lasts=self.lasts[mask],
+            weights=self.weights[mask],
+        )
 
 
 def main() -> None:
@@ -78,9 +100,9 @@ def main() -> None:
     known = data.choose((splits == "train") | (splits == "tune"))
     center, scale = known.features.mean(axis=0), known.features.std(axis=0) + 1e-3
     report_cross_validation(known, center, scale)
-    weights = fit(standardise(known.features, center, scale), known.lasts, fitting_weights(known))
+    weights = fit(standardise(known.features, center, scale), known.targets, fitting_weights(known))
     kinds = fit_kinds(known, center, scale)
-    for split in ("held-out", "fresh"):
+    for split in TEST_SPLITS:
         test = data.choose(splits == split)
         scores = standardise(test.features, center, scale) @ weights
         report(split, test, scores)
@@ -103,7 +125,7 @@ def read_rows(paths: list[Path]) -> Iterator[Row]:
                     yield Row(
                         owner=sentence["repository"].partition("/")[0],
                         split=label["split"],
-                        label=label["label"],
+                        labels=tuple(filter(None, (label["label"], label["second"]))),
                         weight=float(label["weight"]),
                         round=int(label["round"]),
                         statement=SpokenSentence(
@@ -125,7 +147,7 @@ def read_written() -> Iterator[Row]:
         for line in csv.DictReader(lines, delimiter="\t"):
             text = line["text"]
             statement = SpokenSentence(text=text, previous="Thanks.", position=1, prompt_length=len(text) + 8)
-            yield Row(owner="written", split="train", label=line["label"], weight=1.0, round=0, statement=statement)
+            yield Row(owner="written", split="train", labels=(line["label"],), weight=1.0, round=0, statement=statement)
 
 
 def load(labelled: list[Row]) -> Data:
@@ -134,6 +156,7 @@ def load(labelled: list[Row]) -> Data:
     return Data(
         rows=labelled,
         features=features,
+        targets=np.array([row.target for row in labelled]),
         lasts=np.array([row.lasts for row in labelled], float),
         weights=np.array([row.weight for row in labelled]),
     )
@@ -167,7 +190,7 @@ def fit_kinds(data: Data, center: Array, scale: Array) -> Array:
     """Fit one regression for each kind, on the sentences that last."""
     lasting = data.choose(data.lasts > 0)
     features = standardise(lasting.features, center, scale)
-    targets = [np.array([KIND_OF[row.label] is kind for row in lasting.rows], float) for kind in KINDS]
+    targets = [np.array([row.kind is kind for row in lasting.rows], float) for kind in KINDS]
     return np.vstack([fit(features, target, np.ones(len(target))) for target in targets])
 
 
@@ -178,9 +201,9 @@ def report_cross_validation(data: Data, center: Array, scale: Array) -> None:
     folds = np.array([fold_of[row.owner] for row in data.rows])
     features, scores = standardise(data.features, center, scale), np.zeros(len(data.rows))
     for fold in range(FOLDS):
-        fitted = fit(features[folds != fold], data.lasts[folds != fold], fitting_weights(data)[folds != fold])
+        fitted = fit(features[folds != fold], data.targets[folds != fold], fitting_weights(data)[folds != fold])
         scores[folds == fold] = features[folds == fold] @ fitted
-    drawn = np.array([row.round == 1 for row in data.rows])
+    drawn = np.array([row.round in DRAWN for row in data.rows])
     report("cross-validation", data.choose(drawn), scores[drawn])
 
 
@@ -200,7 +223,7 @@ def report(name: str, data: Data, scores: Array) -> None:
 def report_kinds(name: str, data: Data, scores: Array) -> None:
     """Print how often the kind of a lasting sentence is right."""
     lasting = data.lasts > 0
-    kinds = [KIND_OF[row.label] for row in data.rows if row.lasts]
+    kinds = [row.kind for row in data.rows if row.lasts]
     right = sum(KINDS[best] is kind for best, kind in zip(scores[lasting].argmax(axis=1), kinds, strict=True))
     print(f"{name}: kind right {right} of {len(kinds)}")
 

@@ -10,13 +10,13 @@ from hivemind.curate.detectors import DETECTORS
 from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.learn import learn
-from hivemind.curate.reconcile import find_repetition
+from hivemind.curate.reconcile import find_proposals_about, find_repetition
 from hivemind.errors import InvalidInput
 from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor
 from hivemind.model.events import Event, MemoryApproved, MemoryRemembered
 from hivemind.model.ids import EventId, derive_id
-from hivemind.model.memory import Channel, Memory
+from hivemind.model.memory import Channel, Kind, Memory
 from hivemind.model.scope import Scope
 from hivemind.store import Store, log
 from hivemind.text.clean import neutralise, validate_text
@@ -32,7 +32,7 @@ class Fate(Enum):
 
     NEW = auto()
     KNOWN = auto()
-    """It was proposed before, or a memory says the same."""
+    """It was proposed before, a memory says the same, or a later decision about the same thing was proposed."""
     REFUSED = auto()
     """Its value was rejected, erased or taken back before."""
 
@@ -65,6 +65,12 @@ def make_proposal(
     if find_refusal(store, fact.text, repo):
         return ProposalResult(Fate.REFUSED, [])
     fact = _word_as_known(store, fact, repo)
+    if fact.kind is Kind.DECISION and fact.valid_from:
+        # Only proposals: what a person approved is replaced by a person.
+        rivals = find_proposals_about(store.db, fact.text, fact.kind, repo)
+        if any(rival.period.start > fact.valid_from for rival in rivals):
+            return ProposalResult(Fate.KNOWN, [])
+        fact = replace(fact, supersedes=tuple(rival.id for rival in rivals if rival.period.start < fact.valid_from))
     # Derived, so that two processes that read the same session record the proposal once.
     event_id = EventId(derive_id("proposed", fact.memory_id))
     result = learn(store, factory, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors)

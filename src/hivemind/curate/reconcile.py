@@ -1,25 +1,28 @@
 """Compares a new claim with existing memories: a duplicate, a contradiction, or neither."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 from hivemind.model.events import MemoryRemembered
 from hivemind.model.ids import MemoryId
-from hivemind.model.memory import CURRENT_STATUSES, Memory, Period
+from hivemind.model.memory import CURRENT_STATUSES, Kind, Memory, Period, Status
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.contradiction import find_statement_conflict
 from hivemind.text.normalise import normalise
-from hivemind.text.repetition import is_same_statement
+from hivemind.text.repetition import is_same_statement, is_same_topic
 from hivemind.text.statements import parse_statements, search_terms
+from hivemind.text.tokenise import extract_terms
 
 MOST_COMPARED = 20
 """Memories with the same topic that are compared, newest first; each comparison takes 50 microseconds."""
 WORD = re.compile(r"[A-Za-z0-9]+")
 SEARCHED_CHARACTERS = 200
 """Characters of a text whose words are searched for: long texts are indexed in passages, and this fits into one."""
+MOST_SEARCHED_WORDS = 6
+"""Fifteen pairs; a pair that both texts have is found although half of the words differ."""
 
 # The values themselves are not recorded: the history of one memory would keep them when the other is erased.
 OTHERWISE = "says otherwise"
@@ -76,11 +79,26 @@ def find_possible_conflicts(db: Database, memory: Memory) -> list[Memory]:
 
 def find_repetition(db: Database, text: str, repo: str) -> Memory | None:
     """Find a memory of the repository that says the same in nearly the same words."""
-    words = sorted(set(WORD.findall(text[:SEARCHED_CHARACTERS])), key=len, reverse=True)
+    words = WORD.findall(text[:SEARCHED_CHARACTERS])
+    return next(iter(_find_alike(db, text, repo, words, is_same_statement)), None)
+
+
+def find_proposals_about(db: Database, text: str, kind: Kind, repo: str) -> list[Memory]:
+    """Find proposals of a kind that nobody has reviewed yet and that are about the same thing."""
+    # Words that carry meaning: two statements about one thing give different reasons.
+    words = extract_terms(text[:SEARCHED_CHARACTERS])
+    alike = _find_alike(db, text, repo, words, is_same_topic)
+    return [memory for memory in alike if memory.status is Status.PROPOSED and memory.kind is kind]
+
+
+def _find_alike(
+    db: Database, text: str, repo: str, words: Iterable[str], are_alike: Callable[[str, str], bool]
+) -> list[Memory]:
+    longest_words = sorted(set(words), key=len, reverse=True)[:MOST_SEARCHED_WORDS]
     # Any two of the longest words: another wording may lack one of them.
-    keys = db.index.find_with_words([*combinations(words[:4], 2)], repo, MOST_COMPARED)
-    same_ids = [id for id, other in memories.find_standing_texts(db, keys) if is_same_statement(text, other)]
-    return next(iter(memories.get_all(db, same_ids)), None) if same_ids else None
+    keys = db.index.find_with_words([*combinations(longest_words, 2)], repo, MOST_COMPARED)
+    ids = [id for id, other in memories.find_standing_texts(db, keys) if are_alike(text, other)]
+    return memories.get_all(db, ids) if ids else []
 
 
 def _find_duplicates(db: Database, text: str, repo: str) -> Iterator[Memory]:
