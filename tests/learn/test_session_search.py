@@ -63,6 +63,20 @@ def test_recall_lists_sessions_after_memories_with_agent_date_and_how_to_open_th
     assert lines[-1].startswith("</hivemind-memory ")
 
 
+def test_a_session_that_is_only_loosely_related_is_listed_last_and_said_to_be(mind: Hivemind, tmp_path: Path) -> None:
+    told(tmp_path, session="loose").asked("The zebra printer of the third floor is out of paper since Monday").keep()
+    told(tmp_path, session="close").asked("Rotate the zebra signing keys every quarter, starting in March").keep()
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+
+    lines = mind.sessions.search("rotate zebra signing keys quarter").text.splitlines()
+    recalled_lines = mind.recall("rotate zebra signing keys quarter").text.splitlines()
+
+    places = [lines.index("Closest, less certain:"), *(place for place, line in enumerate(lines) if "loose" in line)]
+    assert [line.split(" ")[1] for line in lines if line.startswith("[session ")] == ["close", "loose"]
+    assert places == [places[0], places[0] + 1]
+    assert not [line for line in recalled_lines if "loose" in line or line.startswith("Closest")]
+
+
 def test_what_was_asked_answered_run_and_edited_is_found_and_the_output_of_a_success_is_not(
     imported: Hivemind,
 ) -> None:

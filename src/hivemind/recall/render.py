@@ -32,7 +32,10 @@ def render(
     lines = [*answers, *([CLOSEST] if answers and closest else []), *closest]
     lines += render_nearby(files, sessions)
     if session_hits:
-        lines += [FROM_SESSIONS, *map(render_session_entry, session_hits), OPEN_SESSION]
+        lines += [FROM_SESSIONS, *(render_session_entry(hit) for hit in session_hits if hit.is_sure)]
+        # Only 'session search' brings these: they share a word at best, and must not pass for an answer.
+        loosely_related = [render_session_entry(hit) for hit in session_hits if not hit.is_sure]
+        lines += [*([CLOSEST] if loosely_related else []), *loosely_related, OPEN_SESSION]
     return wrap_in_fence(MEMORY_NOTE if answers or not closest else NO_MATCH, "\n".join(lines)) if lines else ""
 
 

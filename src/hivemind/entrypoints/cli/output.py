@@ -10,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from itertools import groupby
 from threading import Timer
 from typing import Any
 
@@ -359,8 +360,12 @@ def print_recall(recall: Recall, *, why: bool) -> None:
             click.echo(indent(session.summary))
     if recall.session_hits:
         print_heading("From sessions (not reviewed)")
-        for session_hit in recall.session_hits:
-            _print_session_hit(session_hit)
+        by_certainty = sorted(recall.session_hits, key=lambda hit: not hit.is_sure)
+        for is_sure, session_hits in groupby(by_certainty, key=lambda hit: hit.is_sure):
+            if not is_sure:
+                click.echo("Closest, less certain:")
+            for session_hit in session_hits:
+                _print_session_hit(session_hit)
     if recall.is_code_behind:
         note(CODE_BEHIND)
 
