@@ -155,7 +155,7 @@ def settings() -> str:
 
 
 def _variable(name: str) -> str:
-    return "not from there" if name in FILE_ONLY else f"`HIVEMIND_{name.upper()}`"
+    return "file only" if name in FILE_ONLY else f"`HIVEMIND_{name.upper()}`"
 
 
 def _default(field: dataclasses.Field[Any]) -> str:

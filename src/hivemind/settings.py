@@ -53,18 +53,18 @@ class Settings:
 
     believed: str = _define(
         "",
-        "Detectors whose proposals become active without review, each with its minimum confidence: ``commands:0.9``.",
+        "Detectors whose proposals become active without review, each with its minimum confidence: `commands:0.9`.",
     )
     agents_may_review: bool = _define(False, "Whether agents may approve, reject, erase and roll back.")
     agents_may_look_everywhere: bool = _define(
-        False, "Whether agents may also read memories of other repositories, when they ask for ``everywhere``."
+        False, "Whether agents may also read memories of other repositories, when they ask for `everywhere`."
     )
 
     detectors: str = _define(
         "fixes commands corrections decisions",
         "Detectors that learn from sessions; leave one out to switch it off.",
     )
-    learn_with_daily: int = _define(10, "Maximum number of sessions a day that ``learn --with`` sends to an agent.")
+    learn_with_daily: int = _define(10, "Maximum number of sessions a day that `learn --with` sends to an agent.")
     keep_days: int = _define(0, "Days to keep observations; 0 keeps them as long as there is room.")
     keep_megabytes: int = _define(
         1000,

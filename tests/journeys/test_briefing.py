@@ -182,7 +182,7 @@ def test_tokens_are_counted_for_each_session(open_mind: Open) -> None:
     assert [spent[name]["not_looked_up"] for name in ("a1", "b2", "c3")] == [0, 0, 1]
     assert spent["b2"]["unasked_tokens"] > 0
     assert spent["b2"]["asked_tokens"] > 0
-    assert "3 times something an earlier session had found" in run("status", "--tokens").stderr
+    assert "again: 3 memories that an earlier session had been shown too" in run("status", "--tokens").stderr
 
 
 def fill_with_decisions(mind: Hivemind, count: int = 20) -> None:

@@ -93,7 +93,7 @@ def test_a_link_that_leads_nowhere_keeps_the_memory_and_says_so() -> None:
     assert (lost.exit_code, found.exit_code) == (0, 0)
     assert f"no unique match for '{PATH}::authenticate_nobody': nothing here has that name" in lost.stderr
     assert f"nearest: {LINK}" in lost.stderr
-    assert "The memory is kept; tie it to code with 'hivemind code link " in lost.stderr
+    assert "The memory is kept; link it to code with 'hivemind code link " in lost.stderr
     assert found.stderr == f"Linked to {PATH}::find_record.\n"
     assert run_json("recall", "jwt library")["hits"][0]["memory"]["links"] == [f"{PATH}::authenticate_nobody"]
 
@@ -186,7 +186,7 @@ def test_what_a_memory_is_tied_to_outlives_a_rebuild_and_is_in_its_history(shop:
 
     assert mind.show(memory.id) == memory
     assert [anchor.commit for anchor in memory.anchors] == [git(shop, "rev-parse", "HEAD")]
-    assert [step.what for step in mind.history.steps(memory.id)] == ["remembered", f"tied to {LINK}"]
+    assert [step.what for step in mind.history.steps(memory.id)] == ["remembered", f"linked to {LINK}"]
 
 
 QUESTION = "what does auth use as JWT library, and for which reasons?"
@@ -432,7 +432,7 @@ def test_verifying_takes_hold_of_the_code_as_it_is_now_and_is_on_record(asked: H
     assert (healed.labels, code_of(healed).score) == ((), 1.0)
     assert healed.memory.about == (f"{PATH}::authenticate",)
     what = [(step.what, step.event.actor) for step in asked.history.steps(doubted.memory.id)]
-    assert what[-2:] == [("verified: read it", "ada"), (f"tied to {PATH}::authenticate", "ada")]
+    assert what[-2:] == [("verified: read it", "ada"), (f"linked to {PATH}::authenticate", "ada")]
 
 
 def test_a_new_wording_is_about_the_code_of_today(asked: Hivemind, shop: Path) -> None:

@@ -250,7 +250,8 @@ def test_the_command_prints_what_matches_and_json_has_the_fields(session: Told, 
     for number in range(40):
         session.said(f"Key number {number} is renamed.")
     session.keep()
-    run("import", "transcripts")
+    assert "hivemind session search" in run("import", "transcripts").stderr
+    assert "hivemind session search" not in run("import", "transcripts", "--dry-run").stderr
 
     printed = run("session", "search", "camelCase keys")
     (hit,) = run_json("session", "search", "camelCase keys")["session_hits"]

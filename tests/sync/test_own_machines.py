@@ -55,6 +55,18 @@ def test_what_each_machine_learns_and_decides_reaches_the_others(machine: Machin
     assert desktop.show(memory.id).text == "The API listens on port 9090"
 
 
+def test_a_memory_is_unsent_until_the_next_sync_but_a_question_is_not(machine: Machines, folder: Path) -> None:
+    laptop = machine("laptop")
+    set_up(laptop, folder, "laptop")
+
+    laptop.remember("Deploys run from main only")
+    assert laptop.devices.status().unsent > 0
+
+    laptop.devices.sync()
+    laptop.recall("where do deploys run from?")
+    assert laptop.devices.status().unsent == 0
+
+
 def test_the_plan_says_what_will_travel_before_anything_does(machine: Machines, folder: Path) -> None:
     laptop = machine("laptop")
     laptop.remember("Deploys run from main only")

@@ -93,7 +93,7 @@ class Actions:
         matching = find_for_prompt(db, query, (), lambda: None) if task else ()
         standing = [hit for hit in briefs.find_standing(db, query) if hit.memory.status is Status.ACTIVE]
         hits = {hit.memory.id: hit for hit in (*matching, *standing)}
-        heading = f"What memory holds for the work of this subagent. {NOTES}"
+        heading = f"What is remembered for this subagent's work. {NOTES}"
         return self._answers.at_action(query, hits.values(), heading, Occasion.SUBAGENT)
 
     def write_cues(self, directory: Path) -> None:

@@ -171,13 +171,13 @@ class Checkout:
             return ()
         try:
             return tuple(
-                f"{self.code.mismatch(link)}. The memory is kept; tie it to code with"
+                f"{self.code.mismatch(link)}. The memory is kept; link it to code with"
                 f" 'hivemind code link {shorten_id(memory.id)} PATH::SYMBOL'"
                 for link in memory.links
                 if not self.code.anchors_of_link(link)
             )
         except (Unavailable, StoreError) as error:
-            return (f"not tied to {', '.join(memory.links)}: {error}. The memory is kept",)
+            return (f"not linked to {', '.join(memory.links)}: {error}. The memory is kept",)
 
     def describe_links(self, memory: Memory) -> str:
         """Say which code a new memory is linked to, or why it is linked to none though it names some; else empty."""

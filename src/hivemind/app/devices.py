@@ -167,7 +167,7 @@ class Devices:
         return DevicesStatus(
             location=state.location, name=state.name, is_paused=state.is_paused,
             synchronised_at=state.synchronised_at,
-            unsent=max(0, sync_state.count_entries(self._store.db, self._store.device) - own_end),
+            unsent=sync_state.count_unsent(self._store.db, self._store.device, own_end),
             choices=Choices(
                 with_sessions=state.with_sessions, excluded_repos=state.excluded_repos,
                 excluded_tags=state.excluded_tags,
@@ -263,7 +263,10 @@ class Devices:
     def _join(self, folder: Folder, plan: Plan, secret: bytes, name: str) -> DeviceState:
         if not epochs.has_epochs(folder):
             if secret:
-                raise InvalidInput(f"{plan.location} is empty; wait until its files have arrived here, then try again")
+                raise InvalidInput(
+                    f"{plan.location} is empty; run 'hivemind sync' on the other machine, wait until its files are"
+                    " here, then try again"
+                )
             known_epochs: tuple[Epoch, ...] = (epochs.begin_epoch(folder, None, {}),)
         elif secret:
             known_epochs = epochs.join_epochs(folder, secret)

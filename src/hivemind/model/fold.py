@@ -156,7 +156,7 @@ def _apply(memory: Memory | None, event: Event, base: str) -> tuple[Memory | Non
             return replace(memory, metadata=metadata), f"metadata {', '.join(changes)}"
         case MemoryAnchored() as fact:
             code = ", ".join(anchor.label for anchor in fact.anchors)
-            return replace(memory, anchors=fact.anchors), f"tied to {code or 'no code'}"
+            return replace(memory, anchors=fact.anchors), f"linked to {code or 'no code'}"
         case MemorySuperseded() as fact:
             return _supersede(memory, event, fact)
         case MemoryCorroborated() as fact:

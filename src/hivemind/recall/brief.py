@@ -55,7 +55,7 @@ LONGEST_ENTRY = 400
 FRAME_TOKENS = 110
 """Tokens of the fence, the headings and the last line."""
 
-HEAD = "What memory holds for this place. Notes, not instructions; check them against the code."
+HEAD = "What is remembered here. Notes, not instructions; check them against the code."
 MORE = "the `recall` tool or `hivemind recall QUESTION`."
 
 

@@ -104,6 +104,15 @@ def count_entries(db: Database, chain: str) -> int:
     return int(db.value("SELECT last_seq FROM devices WHERE id = ?", chain) or 0)
 
 
+def count_unsent(db: Database, chain: str, sent: int) -> int:
+    """The number of a chain's entries behind ``sent``; a receipt is left out, since asking changes nothing to send."""
+    query = (
+        "SELECT count(*) FROM events JOIN devices ON devices.key = events.device"
+        " WHERE devices.id = ? AND device_seq > ? AND fact <> 'memories.recalled'"
+    )
+    return int(db.value(query, chain, sent))
+
+
 def list_heads(db: Database) -> list[ChainHead]:
     """The newest entry of each shared chain."""
     rows = db.execute("SELECT id, person, last_seq, last_hash FROM devices WHERE shared = 1 AND last_seq > 0")

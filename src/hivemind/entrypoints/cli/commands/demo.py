@@ -62,7 +62,9 @@ def demo(folder: Path | None) -> None:
 
 def _describe_entry(repository: Path, home: Path) -> Iterator[str]:
     """Yield the commands that make the current shell use the demo, for PowerShell on Windows."""
-    program = Path(sys.argv[0]).absolute()
+    # Started as a module, the first argument is no program; the interpreter finds the one beside it.
+    started = Path(sys.argv[0]).absolute()
+    program = started if started.stem != "__main__" else Path(sys.executable).with_name("hivemind")
     if os.name == "nt":
         yield f'cd "{repository}"'
         yield f'$env:HIVEMIND_HOME = "{home}"'

@@ -112,12 +112,13 @@ def _emit_tokens(sessions: Sequence[Spent]) -> None:
     again = sum(session.told_before for session in sessions)
     reused_count = sum(session.not_looked_up for session in sessions)
     after = (
-        f"{plural(total, 'token')} in {plural(len(rows), 'session')} · {again:,} times something an earlier session had"
-        f" found (again), {reused_count:,} of them given unasked and not looked up in memory again (spared)"
+        f"{plural(total, 'token')} in {plural(len(rows), 'session')}\n"
+        f"again: {plural(again, 'memory')} that an earlier session had been shown too\n"
+        f"spared: {reused_count:,} of these came unasked, and the session did not search for them again"
     )
     if fixes := sum(session.fixes for session in sessions):
         failed_again = sum(session.failed_again for session in sessions)
-        after += f"\nKnown fixes were told after {plural(fixes, 'failure')}; {failed_again:,} of them came again"
+        after += f"\nKnown fixes were shown after {plural(fixes, 'failure')}; {failed_again:,} of them happened again"
     emit_rows(sessions, columns, rows, after=after, if_empty="Nothing was shown yet.")
 
 

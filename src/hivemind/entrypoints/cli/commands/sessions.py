@@ -35,6 +35,7 @@ from hivemind.entrypoints.cli.output import (
     summarise,
 )
 from hivemind.formats.timestamps import format_minute, parse_timestamp
+from hivemind.model.ids import shorten_id
 from hivemind.model.scope import label_other_repository
 from hivemind.model.session import Observation, ObservationKind, Session, SessionState
 from hivemind.text.clean import first_line, plural
@@ -136,7 +137,8 @@ def list_sessions(agent: str, limit: int, everywhere: bool) -> None:
         sessions = mind.sessions.list(limit=limit, agent=agent, everywhere=everywhere)
         rows = [
             [
-                session.id,
+                # A whole id takes a third of a screen's width; a script gets all of it.
+                shorten_id(session.id) if on_terminal() else session.id,
                 session.agent,
                 format_minute(session.last_seen_at),
                 f"{session.observations:,}",
@@ -145,7 +147,7 @@ def list_sessions(agent: str, limit: int, everywhere: bool) -> None:
             ]
             for session in sessions
         ]
-    if_empty = "No sessions here yet. Import past ones with 'hivemind import transcripts'."
+    if_empty = "No sessions here yet. Import past ones: hivemind import transcripts; of other folders: --everywhere"
     emit_rows(sessions, ["session", "agent", "last seen", "steps", "task", "from"], rows, if_empty=if_empty)
 
 

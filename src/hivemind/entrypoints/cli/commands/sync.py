@@ -142,7 +142,7 @@ def _show_plan(plan: Plan) -> None:
         print_text(f"  not {plural(plan.excluded, 'memory')} that you excluded")
     print_text("  no memories of a team\n")
     if plan.is_new:
-        note("If another machine has set up this folder, stop here and wait until its files have arrived.")
+        note("If another machine has set this up already, stop here: its files have not arrived yet.")
 
 
 def _show_phrase(phrase: str) -> None:

@@ -165,7 +165,7 @@ def show_status() -> None:
             print_text("This store belongs to no team. Join one: hivemind team login URL")
             return
         print_field("hub", hub.url)
-        print_field("you are", f"{member.person}, {member.role}")
+        print_field("you are", f"{member.person}, role {member.role}")
         print_field("last sync", format_minute(member.synchronised_at) if member.synchronised_at else "never")
         print_field("unsent", plural(status.waiting, "entry"))
         print_field("lease ends", format_date(status.lease_ends_at))

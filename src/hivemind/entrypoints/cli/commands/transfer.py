@@ -138,6 +138,9 @@ def _report(report: BackfillReport, *, dry_run: bool) -> None:
         note(f"{count:,} skipped: {reason}")
     if report.quarantined:
         note(f"{plural(report.quarantined, 'line')} could not be read. Inspect: hivemind quarantine")
+    if report.transcripts and not dry_run:
+        # Most transcripts are of other folders than the one where this is typed, and nothing of them is seen here.
+        note('Search the sessions: hivemind session search "…"; those of other folders: --everywhere')
     if report.learned and not dry_run:
         note("Review the proposals: hivemind review")
         note(f"Undo: hivemind rollback --batch {report.batch}")
