@@ -259,7 +259,7 @@ def test_ctrl_c_is_quiet_while_we_are_still_being_loaded(seconds: float) -> None
 
 @pytest.mark.parametrize(
     ("question", "asked"),
-    [(["erase", "ID"], "Erase this"), (["team", "login", "http://localhost:1"], "Token"), (["review"], "quit")],
+    [(["erase", "ID"], "Erase this"), (["sync", "setup", "shared"], "Go on?"), (["review"], "quit")],
 )
 def test_ctrl_c_at_a_question_is_an_interrupt_and_no_answer(question: list[str], asked: str) -> None:
     run("remember", "API port is 8080")

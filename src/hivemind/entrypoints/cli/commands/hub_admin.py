@@ -179,7 +179,9 @@ def remove_member(name: str, everywhere: bool, database: str, team: str) -> None
 @everywhere_option
 @admin_options
 def return_member(name: str, everywhere: bool, database: str, team: str) -> None:
-    """Let a person who was removed sign in again, if the identity provider lets them.
+    """Let a person who was removed sign in again.
+
+    The identity provider must still let them in.
 
     \b
     hivemind hub member return alice@example.com
