@@ -7,7 +7,7 @@ from threading import Event
 
 import click
 
-from hivemind.entrypoints.cli.arguments import limit_option, open_mind, own_memory_argument
+from hivemind.entrypoints.cli.arguments import limit_option, open_mind, own_memory_argument, words_argument
 from hivemind.entrypoints.cli.framework import CommandGroup
 from hivemind.entrypoints.cli.output import (
     describe_choices,
@@ -86,7 +86,7 @@ def _describe(staleness: Staleness) -> str:
 
 
 @code.command("related")
-@click.argument("target")
+@words_argument("target")
 @limit_option(10, "Maximum number of memories.")
 @click.option("--why", is_flag=True, help="Explain the ranking.")
 def find_related(target: str, limit: int, why: bool) -> None:
