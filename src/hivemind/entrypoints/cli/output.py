@@ -157,9 +157,9 @@ def warn_about_memory(text: str, memory: str, remedy: str) -> None:
     click.echo(wrap_in_fence(MEMORY_NOTE, warning) if agent_calls() else click.style(warning, fg="yellow"), err=True)
 
 
-def indent(text: str) -> str:
-    """A line indented by four spaces, also where it is wrapped."""
-    return wrap(_one_line(text), "    ", "    ")
+def indent(text: str, spaces: int = 4) -> str:
+    """A line indented by some spaces, also where it is wrapped."""
+    return wrap(_one_line(text), " " * spaces, " " * spaces)
 
 
 def quote(text: str, indent: str = "    ") -> str:
