@@ -47,6 +47,16 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> InstallTarget:
     return InstallTarget(home=home, project=project if request.param == "project" else None)
 
 
+@pytest.fixture
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file that lists the directories we made."""
+    return tmp_path_factory.mktemp("data") / "directories.json"
+
+
+def directories(place: InstallTarget) -> set[str]:
+    return {str(path.relative_to(place.root)) for path in place.root.rglob("*") if path.is_dir()}
+
+
 def contents(place: InstallTarget) -> dict[str, str]:
     top = place.home.parent
     return {str(path.relative_to(top)): path.read_text() for path in sorted(top.rglob("*")) if path.is_file()}
@@ -65,15 +75,56 @@ def give_the_user_settings(name: str, place: InstallTarget, layout: str = COMMEN
 
 
 @pytest.mark.parametrize("name", agents.NAMES)
-def test_a_fresh_home_is_as_before_after_leaving(name: str, place: InstallTarget) -> None:
-    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes)
+def test_a_fresh_home_is_as_before_after_leaving(name: str, place: InstallTarget, record: Path) -> None:
+    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes, record)
     connected = contents(place)
 
-    file_changes.apply(connection.plan_uninstall(name, place).changes)
+    file_changes.apply(connection.plan_uninstall(name, place).changes, record)
 
     assert connected
     assert contents(place) == {}
     assert [path.name for path in place.root.iterdir()] == []
+
+
+@pytest.mark.parametrize("name", agents.NAMES)
+def test_an_empty_directory_that_was_there_before_stays_after_leaving(
+    name: str, place: InstallTarget, record: Path
+) -> None:
+    changes = connection.plan_install(name, place, LAUNCH).changes
+    for change in changes:
+        change.path.parent.mkdir(parents=True, exist_ok=True)
+    before = directories(place)
+
+    file_changes.apply(changes, record)
+    file_changes.apply(connection.plan_uninstall(name, place).changes, record)
+
+    assert (contents(place), directories(place)) == ({}, before)
+
+
+def test_a_directory_that_we_made_and_somebody_made_again_stays(tmp_path: Path, record: Path) -> None:
+    place = InstallTarget(home=tmp_path)
+    file_changes.apply(connection.plan_install("claude-code", place, LAUNCH).changes, record)
+    file_changes.apply(connection.plan_uninstall("claude-code", place).changes, record)
+    is_removed = not (tmp_path / ".claude").exists()
+    (tmp_path / ".claude").mkdir()
+
+    file_changes.apply(connection.plan_install("claude-code", place, LAUNCH).changes, record)
+    file_changes.apply(connection.plan_uninstall("claude-code", place).changes, record)
+
+    assert is_removed
+    assert directories(place) == {".claude"}
+
+
+@pytest.mark.parametrize("text", ["", "{", "7", "[7]"])
+def test_a_damaged_record_of_directories_loses_no_directory(text: str, tmp_path: Path, record: Path) -> None:
+    place = InstallTarget(home=tmp_path / "home")
+    (place.home / ".claude").mkdir(parents=True)
+    record.write_text(text)
+
+    file_changes.apply(connection.plan_install("claude-code", place, LAUNCH).changes, record)
+    file_changes.apply(connection.plan_uninstall("claude-code", place).changes, record)
+
+    assert [path.name for path in place.home.iterdir()] == [".claude"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -489,13 +540,12 @@ def test_text_in_another_encoding_is_a_problem_of_that_agent_alone(settings: Pat
 
 
 def test_what_was_written_is_taken_back_when_a_later_file_cannot_be_written(tmp_path: Path) -> None:
-    root = InstallTarget(home=tmp_path).root
     (tmp_path / "a.json").write_text("mine")
     changes = [
-        file_changes.FileChange(path=tmp_path / "a.json", before="mine", after="ours", root=root),
-        file_changes.FileChange(path=tmp_path / "new.json", before=None, after="ours", root=root),
+        file_changes.FileChange(path=tmp_path / "a.json", before="mine", after="ours"),
+        file_changes.FileChange(path=tmp_path / "new.json", before=None, after="ours"),
         # A name that no file system takes.
-        file_changes.FileChange(path=tmp_path / ("x" * 300), before=None, after="ours", root=root),
+        file_changes.FileChange(path=tmp_path / ("x" * 300), before=None, after="ours"),
     ]
 
     with pytest.raises((Unavailable, InvalidInput)):

@@ -112,8 +112,9 @@ def test_every_form_of_wrapping_has_the_fact() -> None:
     assert all(task.fact in item.at_start + item.at_prompt + item.before_prompt for item in items)
 
 
-def test_a_form_keeps_the_text_and_the_warning_of_a_memory_and_changes_the_rest() -> None:
-    line = "[7c49c918 · fix · person · 2026-11-02 · verify before acting] Use tabs."
+@pytest.mark.parametrize("kind", ["fix · ", ""])
+def test_a_form_keeps_the_text_and_the_warning_of_a_memory_and_changes_the_rest(kind: str) -> None:
+    line = f"[7c49c918 · {kind}person · 2026-11-02 · verify before acting] Use tabs."
     shipped = "\n".join(("<hivemind-memory 1>", wrapping.SHIPPED_NOTE, "## Fixes", line, "</hivemind-memory 1>"))
     assert wrapping.FORMS["shipped"].rewrite(shipped) == shipped
     assert "- Use tabs. [7c49c918, verify before acting]" in wrapping.FORMS["text-first-id"].rewrite(shipped)

@@ -50,6 +50,19 @@ def test_what_is_in_doubt_is_said_to_be(mind: Hivemind) -> None:
     assert "ninja" in doubts
 
 
+def test_a_label_says_the_kind_only_where_the_heading_does_not(mind: Hivemind) -> None:
+    mind.remember("Four spaces", kind=Kind.CONVENTION)
+    one = mind.remember("Builds run with make", kind=Kind.PROCEDURE)
+    mind.review.dispute(one.id, mind.remember("Never call make, use ninja", kind=Kind.PROCEDURE).id)
+
+    entry_by_text = {line.partition("] ")[2]: line for line in mind.brief().text.splitlines() if line[0] == "["}
+
+    assert "convention" not in entry_by_text["Four spaces"]
+    assert " · person · " in entry_by_text["Four spaces"]
+    assert f"[{one.id[:8]} · procedure · " in entry_by_text["Builds run with make"]
+    assert "· convention ·" in mind.recall("how many spaces").text
+
+
 def test_what_others_merged_overnight_is_judged_before_the_first_brief(
     open_mind: Open, make_repository: Callable[..., Path]
 ) -> None:

@@ -18,6 +18,7 @@ from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.recall import Signal
 from hivemind.model.session import ObservationKind
+from tests.attacks.test_smuggling import on_a_terminal
 from tests.command_line import run, run_json
 from tests.conftest import AGENT, Clock, Open, git
 from tests.contract.test_architecture import modules_after
@@ -489,6 +490,27 @@ def test_explain_says_whether_the_code_changed_and_shows_how(asked: Hivemind, sh
     assert [one["staleness"]["change"] for one in told["code"]] == ["signature"]
     assert told["memory"]["text"] == JWT
     assert f"code: {LINK}: signature changed" in to_an_agent
+
+
+def test_stale_breaks_no_name_on_a_narrow_terminal(
+    asked: Hivemind, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, old_text = "auth/second_factor_service.py", "Codes are checked once"
+    symbol = "SecondFactorAuthenticationService.check_one_time_code"
+    head = "class SecondFactorAuthenticationService:\n    def check_one_time_code"
+    write(shop, path, f"{head}(self, code):\n        return code\n")
+    asked.remember(old_text, links=[f"{path}::{symbol}"])
+    write(shop, path, f"{head}(self, code, time_window_seconds):\n        return code\n")
+    monkeypatch.setenv("COLUMNS", "100")
+
+    lines = on_a_terminal("code", "stale").replace("\r", "").splitlines()
+    piped = run("code", "stale").stdout
+
+    assert lines[0].endswith(f"  {old_text}")
+    assert lines[1] == f"    {path}::{symbol}"
+    assert "(self, code) → (self, code, time_window_seconds)" in " ".join(line.strip() for line in lines[2:])
+    assert max(map(len, lines)) <= 100
+    assert (len(piped.splitlines()), piped.count("\t")) == (1, 3)
 
 
 def test_stale_lists_what_is_in_doubt_and_since_when(asked: Hivemind, shop: Path) -> None:

@@ -34,6 +34,20 @@ def files(user: Path) -> dict[str, str]:
     return {str(path.relative_to(user)): path.read_text() for path in user.rglob("*") if path.is_file()}
 
 
+def test_uninstalling_removes_the_folders_that_installing_made_and_no_others(user: Path) -> None:
+    (user / ".claude" / "settings.json").unlink()
+
+    run("install", "claude-code", "cursor", "--yes")
+    connected = {path.name for path in user.iterdir()}
+    gone = run("uninstall", "--yes")
+
+    assert gone.exit_code == 0
+    assert connected >= {".claude", ".cursor"}
+    assert (user / ".claude").is_dir()
+    assert list((user / ".claude").iterdir()) == []
+    assert not (user / ".cursor").exists()
+
+
 def test_agents_on_the_machine_are_connected_shown_first_and_taken_back(user: Path) -> None:
     before = files(user)
 

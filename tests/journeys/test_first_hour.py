@@ -80,7 +80,35 @@ def test_a_question_nobody_has_answered_gets_the_closest_and_is_told_so() -> Non
     assert (asked.exit_code, first[:16]) == (0, "<hivemind-memory")
     assert note.startswith("No confident match. Closest")
     assert len(entries) == 3
-    assert (nothing.exit_code, nothing.stdout) == (0, "Nothing known.\n")
+    assert (nothing.exit_code, nothing.stdout) == (0, "Nothing found.\n")
+
+
+def test_a_memory_needs_no_quotes() -> None:
+    memory = run_json("remember", "We", "use", "pnpm,", "never", "npm", "--tags", "tooling")
+
+    assert (memory["text"], memory["tags"]) == ("We use pnpm, never npm", ["tooling"])
+
+
+@pytest.mark.parametrize("command", ["recall", "session search", "trace search", "code related"])
+def test_a_question_needs_no_quotes_and_asks_the_same_with_them(command: str) -> None:
+    words = "which package manager do we use"
+
+    results = [run_json(*command.split(), words), run_json(*command.split(), *words.split())]
+
+    assert [result.get("recall", result)["query"]["text"] for result in results] == [words, words]
+
+
+def test_text_comes_from_standard_input_only_where_no_word_is_given() -> None:
+    piped = run("remember", stdin="Deploys run on Fridays")
+    refused = run("remember", "", stdin="Releases are signed")
+
+    assert piped.exit_code == 0, piped.output
+    assert refused.exit_code == 2
+    assert [memory["text"] for memory in run_json("list")] == ["Deploys run on Fridays"]
+
+
+def test_a_search_without_a_question_says_that_it_is_missing() -> None:
+    assert "Missing argument 'QUESTION...'" in run("session", "search").stderr
 
 
 @pytest.mark.usefixtures("remembered")
@@ -242,7 +270,7 @@ def test_what_is_imported_unvouched_is_only_proposed(monkeypatch: pytest.MonkeyP
 
     run("import", "-", stdin=lines)
 
-    assert run("recall", "when do deploys run").stdout == "Nothing known.\n"
+    assert run("recall", "when do deploys run").stdout == "Nothing found.\n"
     assert [(m["status"], m["trust"]) for m in run_json("list")] == [("proposed", "low")]
 
 

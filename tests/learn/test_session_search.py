@@ -264,7 +264,7 @@ def test_the_command_prints_what_matches_and_json_has_the_fields(session: Told, 
     assert "model" not in recalled.stderr
     assert "vectors" not in recalled.stderr
     assert "vectors" in status.stdout
-    assert run("session", "search", "xylophone").stdout == "Nothing known.\n"
+    assert run("session", "search", "xylophone").stdout == "Nothing found.\n"
     assert run("session", "search", "").exit_code != 0
 
 

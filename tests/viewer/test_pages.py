@@ -187,7 +187,7 @@ def test_the_keyboard_leads_everywhere(page: Page) -> None:
     expect(page.get_by_role("dialog")).to_be_visible()
     press(page, "Escape")
     press(page, "/")
-    expect(page.get_by_label("Search memories")).to_be_focused()
+    expect(page.get_by_role("searchbox", name="Search", exact=True)).to_be_focused()
     press(page, "Escape")
     press(page, "g")
     press(page, "e")

@@ -359,9 +359,7 @@ class _FileEdit:
     what: tuple[str, ...] = ()
 
 
-def plan_changes(
-    pieces: Sequence[Piece], target: InstallTarget, read: FileReader, *, remove: bool = False
-) -> InstallPlan:
+def plan_changes(pieces: Sequence[Piece], read: FileReader, *, remove: bool = False) -> InstallPlan:
     """Plan the changes that add or remove these pieces; files left empty are deleted.
 
     If the server or the hooks cannot be added, nothing is: half a connection looks like a whole one.
@@ -384,8 +382,7 @@ def plan_changes(
         if obstacle := find_obstacle(path):
             (problems if ESSENTIAL & set(edit.what) else notes).append(obstacle)
             continue
-        change = FileChange(path=path, before=edit.before, after=edit.after or None, root=target.root, what=edit.what)
-        changes.append(change)
+        changes.append(FileChange(path=path, before=edit.before, after=edit.after or None, what=edit.what))
     return InstallPlan(
         changes=() if problems and not remove else tuple(changes),
         notes=tuple(note for note in dict.fromkeys(notes) if note not in problems),

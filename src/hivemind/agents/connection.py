@@ -64,7 +64,7 @@ def plan_install(
 ) -> InstallPlan:
     """Return the changes that connect an agent; ``trust`` also marks our hooks as trusted."""
     pieces = agents.get_agent(name).build_pieces(target, launch)
-    plan = plan_changes(pieces, target, read)
+    plan = plan_changes(pieces, read)
     if name != codex.NAME or not (trust or plan.changes):
         return plan
     if not trust:
@@ -72,15 +72,14 @@ def plan_install(
     # Codex trusts a hook by its hash, so the trust depends on the files as this plan leaves them.
     after = {change.path: change.after for change in plan.changes}
     trust_pieces = codex.build_trust_pieces(target, lambda path: after[path] if path in after else read(path))
-    return plan_changes((*pieces, *trust_pieces), target, read)
+    return plan_changes((*pieces, *trust_pieces), read)
 
 
 def plan_uninstall(name: str, target: InstallTarget, read: FileReader = read_file) -> InstallPlan:
     """Return the changes that remove all we added, whichever installation it ran."""
     trust_pieces = codex.build_trust_pieces(target, read) if name == codex.NAME else ()
-    return plan_changes(
-        (*agents.get_agent(name).build_pieces(target, Launch()), *trust_pieces), target, read, remove=True
-    )
+    pieces = agents.get_agent(name).build_pieces(target, Launch())
+    return plan_changes((*pieces, *trust_pieces), read, remove=True)
 
 
 def check_health(name: str, target: InstallTarget) -> ConnectionHealth:

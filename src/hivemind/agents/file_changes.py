@@ -2,10 +2,11 @@
 
 import codecs
 import difflib
+import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from hivemind.errors import InvalidInput, Refused, Unavailable
@@ -21,8 +22,6 @@ class FileChange:
     path: Path
     before: str | None
     after: str | None
-    root: Path
-    """Directories below this one are removed if the change leaves them empty."""
     what: tuple[str, ...] = ()
     """What the change adds or removes: server, hooks, instructions, commands, status line, trust."""
 
@@ -63,33 +62,65 @@ def render_diff(change: FileChange) -> str:
     return "\n".join(difflib.unified_diff(old, new, old_name, new_name, lineterm=""))
 
 
-def apply(changes: Iterable[FileChange]) -> None:
-    """Write the changes; refuse if a file has changed since they were planned."""
+def apply(changes: Iterable[FileChange], record: Path | None = None) -> None:
+    """Write the changes; refuse if a file has changed since they were planned.
+
+    ``record`` is a file that lists the directories made by earlier calls: these are removed when they become empty.
+    """
     pending = list(changes)
     # All files are checked before the first is written, so that a conflict changes nothing.
     for change in pending:
         if read_file(change.path) != change.before:
             raise Refused(f"{change.path} was changed by another program; run the command again")
-    for position, change in enumerate(pending):
+    directories = _load_directories(record) if record else set[Path]()
+    try:
+        _apply_all(pending, directories)
+    finally:
+        if record:
+            _save_directories(record, directories)
+
+
+def _apply_all(changes: Sequence[FileChange], directories: set[Path]) -> None:
+    for position, change in enumerate(changes):
         try:
-            _set_content(change.path, change.after, change.root)
+            _set_content(change.path, change.after, directories)
         except OSError as error:
             # A server without hooks, or hooks without a server, would look like a connection.
-            for earlier in reversed(pending[:position]):
-                _set_content(earlier.path, earlier.before, earlier.root)
+            for earlier in reversed(changes[:position]):
+                _set_content(earlier.path, earlier.before, directories)
             raise Unavailable(f"{change.path} cannot be written ({error.strerror}); nothing was changed") from error
 
 
-def _set_content(path: Path, text: str | None, root: Path) -> None:
+def _load_directories(record: Path) -> set[Path]:
+    try:
+        return set(map(Path, json.loads(record.read_text("utf-8"))))
+    except (OSError, ValueError, TypeError):
+        # Without a record nothing is known to be ours, and an empty directory of ours does less harm than a lost one.
+        return set()
+
+
+def _save_directories(record: Path, directories: set[Path]) -> None:
+    # One that is gone is forgotten: if it comes back, somebody else made it.
+    existing = {directory for directory in directories if directory.is_dir()}
+    if existing == _load_directories(record):
+        return
+    try:
+        _write(record, json.dumps(sorted(map(str, existing)), indent=2) + "\n", set())
+    except OSError as error:
+        raise Unavailable(f"{record} cannot be written ({error.strerror}); make its folder writable") from error
+
+
+def _set_content(path: Path, text: str | None, directories: set[Path]) -> None:
     if text is None:
-        _remove(path, root)
+        _remove(path, directories)
     else:
-        _write(path, text)
+        _write(path, text, directories)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str, directories: set[Path]) -> None:
     # Settings are often symlinks into a repository of dotfiles: write the target and keep the link.
     target = Path(os.path.realpath(path))
+    directories.update(parent for parent in target.parents if not parent.exists())
     target.parent.mkdir(parents=True, exist_ok=True)
     # Written to a temporary file and renamed, so that a crash leaves either the old or the new content.
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -129,12 +160,13 @@ def _belongs_to_another(path: Path) -> bool:
     return sys.platform != "win32" and path.stat().st_uid != os.getuid()
 
 
-def _remove(path: Path, root: Path) -> None:
+def _remove(path: Path, directories: set[Path]) -> None:
     path.unlink()
-    for directory in path.parents:
-        if root not in directory.parents:
+    for parent in Path(os.path.realpath(path.parent), path.name).parents:
+        # A directory that was there before us stays, also an empty one: an agent or its user made it.
+        if parent not in directories:
             return
         try:
-            directory.rmdir()
+            parent.rmdir()
         except OSError:
             return

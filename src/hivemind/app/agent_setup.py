@@ -28,6 +28,8 @@ INSPECT = (
 )
 HOOK_EVENT = "SessionStart"
 """Any event does: with ``HIVEMIND_HOOKS=check`` the hook stores none."""
+DIRECTORIES = "agent-directories.json"
+"""Lists the directories that installing made, which uninstalling may remove."""
 HERE_ONLY = "these files name this machine's Python: keep them out of version control"
 
 HELLO = (
@@ -101,7 +103,8 @@ class Agents:
 
     def apply(self, connections: Iterable[Connection]) -> tuple[Connection, ...]:
         """Make planned changes; a connection comes back with the problem if its changes could not be made."""
-        return tuple(map(_apply, connections))
+        record = self._context.settings.home / DIRECTORIES
+        return tuple(_apply(new_connection, record) for new_connection in connections)
 
     def check(self, connections: Iterable[Connection], *, project: Path | None = None) -> tuple[Connection, ...]:
         """Check agents that were connected: read their files again, and start hook and server as the agent does."""
@@ -153,9 +156,9 @@ class Agents:
         return Finding(what="quarantine", is_well=False, detail=detail, remedy=INSPECT)
 
 
-def _apply(new_connection: Connection) -> Connection:
+def _apply(new_connection: Connection, record: Path) -> Connection:
     try:
-        file_changes.apply(new_connection.plan.changes)
+        file_changes.apply(new_connection.plan.changes, record)
     except HivemindError as error:
         return new_connection.with_problems(str(error))
     return new_connection

@@ -173,7 +173,10 @@ def render_brief(hits: Sequence[Hit], frame: Frame, *, asked_ids: Sequence[str] 
         if title != ABOUT:
             # The order of age is the same in each session, unlike that of scores: prompt caches stay valid.
             section.sort(key=lambda hit: (hit.memory.recorded_at, hit.memory.id))
-        lines += [f"## {title}", *map(render_entry, put_newer_first(section))] if section else []
+        # The heading of a kind's section says the kind already, and every token costs.
+        with_kind = title not in SECTIONS.values()
+        entries = [render_entry(hit, with_kind=with_kind) for hit in put_newer_first(section)]
+        lines += [f"## {title}", *entries] if entries else []
     more = f"{frame.more} more that did not fit" if frame.more else "More"
     return wrap_in_fence(HEAD, "\n".join([*lines, f"{more}: {MORE} Receipt {frame.receipt}"]), frame.mark)
 

@@ -57,13 +57,14 @@ def render_nearby(files: Sequence[RelatedFile], sessions: Sequence[SharedSession
     return [*lines, *(f"- {quote_text(session.summary)}" for session in sessions)]
 
 
-def render_entry(hit: Hit) -> str:
+def render_entry(hit: Hit, *, with_kind: bool = True) -> str:
     """Render one memory with its id, kind, origin, date, match and warnings; scope and trust where they are unusual."""
     memory = hit.memory
+    kind = memory.kind.value if with_kind else ""
     origin = " ".join(filter(None, (memory.channel.value, memory.agent)))
     # Most memories are of the project and of high trust. A brief repeats the label for each, and every token costs.
     scope = "" if memory.scope is Scope.PROJECT else memory.scope.value
     trust = "" if memory.trust is Trust.HIGH else f"trust {memory.trust}"
     match = "" if hit.confidence is None else f"match {hit.confidence:.2f}"
-    fields = (shorten_id(memory.id), memory.kind.value, scope, origin, format_date(memory.stated_at), trust, match)
+    fields = (shorten_id(memory.id), kind, scope, origin, format_date(memory.stated_at), trust, match)
     return f"[{format_label(*fields, *hit.labels)}] {quote_text(hit.passage)}"

@@ -112,6 +112,14 @@ def text_or_standard_input(text: str | None, what: str = "the text") -> str:
     return decode_text(sys.stdin.buffer.read(), what)
 
 
+def words_argument(name: str, *, required: bool = True) -> Callable[[Any], Any]:
+    """An argument of one or more words, joined by spaces; None where it is left out."""
+    # Few people quote a question, and no command that takes one has an argument after it.
+    return click.argument(
+        name, nargs=-1, required=required, callback=lambda _ctx, _param, words: " ".join(words) if words else None
+    )
+
+
 def limit_option(default: int | None, meaning: str) -> Callable[[Any], Any]:
     """An option for the maximum number of results."""
     return click.option("--limit", type=int, default=default, show_default=default is not None, help=meaning)

@@ -36,6 +36,7 @@ from hivemind.text.fence import (
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 NUMBER = re.compile(r"[\d.,]*")
+NOTHING_FOUND = "Nothing found."
 PROGRESS_DELAY_SECONDS = 1.0
 """Work that takes longer shows a progress bar; drawing one takes a while itself."""
 ODD_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
@@ -156,9 +157,9 @@ def warn_about_memory(text: str, memory: str, remedy: str) -> None:
     click.echo(wrap_in_fence(MEMORY_NOTE, warning) if agent_calls() else click.style(warning, fg="yellow"), err=True)
 
 
-def indent(text: str) -> str:
-    """A line indented by four spaces, also where it is wrapped."""
-    return wrap(_one_line(text), "    ", "    ")
+def indent(text: str, spaces: int = 4) -> str:
+    """A line indented by some spaces, also where it is wrapped."""
+    return wrap(_one_line(text), " " * spaces, " " * spaces)
 
 
 def quote(text: str, indent: str = "    ") -> str:
@@ -340,11 +341,11 @@ def print_recall(recall: Recall, *, why: bool) -> None:
     """Print the result of a search: a list on a terminal, in a pipe the block that agents read."""
     if not on_terminal():
         # The text has that note itself, but is empty if nothing was found.
-        nothing = f"Nothing known. {CODE_BEHIND}" if recall.is_code_behind else "Nothing known."
+        nothing = f"{NOTHING_FOUND} {CODE_BEHIND}" if recall.is_code_behind else NOTHING_FOUND
         click.echo(recall.text or nothing)
         return
     if not recall.hits and not recall.session_hits:
-        note("Nothing known about that.")
+        note(NOTHING_FOUND)
     for place, hit in enumerate(recall.hits, start=1):
         if hit.is_sure:
             _print_hit(place, hit, why=why)

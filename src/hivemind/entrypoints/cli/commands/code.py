@@ -3,23 +3,27 @@
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from threading import Event
 
 import click
 
-from hivemind.entrypoints.cli.arguments import limit_option, open_mind, own_memory_argument
+from hivemind.app.staleness import StaleMemory
+from hivemind.entrypoints.cli.arguments import limit_option, open_mind, own_memory_argument, words_argument
 from hivemind.entrypoints.cli.framework import CommandGroup
 from hivemind.entrypoints.cli.output import (
     describe_choices,
     emit,
     emit_rows,
     fence_for_agent,
+    indent,
     note,
     print_heading,
     print_recall,
     print_table,
     progress,
     summarise,
+    wrap,
 )
 from hivemind.model.code import Staleness
 from hivemind.model.ids import shorten_id
@@ -75,10 +79,24 @@ def list_stale(since: str, wait: bool) -> None:
         for staleness in stale.became
     ]
     columns = ["id", "about", "change", "text"]
-    emit_rows(stale_memories, columns, rows, after=describe_choices("ID"), if_empty="Nothing is stale.")
+    emit_rows(
+        stale_memories, columns, rows, after=describe_choices("ID"), if_empty="Nothing is stale.",
+        on_screen=lambda: _print_stale(stale_memories),
+    )  # fmt: skip
     if is_behind:
         note(CODE_BEHIND)
     sys.exit(1 if stale_memories else 0)
+
+
+def _print_stale(stale_memories: Sequence[StaleMemory]) -> None:
+    """Print each memory with what changed below it."""
+    # Not a table: four columns leave none of them wide enough for the name of a symbol.
+    for stale in stale_memories:
+        label = f"{shorten_id(stale.memory.id)}  "
+        click.echo(wrap(first_line(stale.memory.text), label, " " * len(label)))
+        for staleness in stale.became:
+            click.echo(indent(staleness.anchor.label))
+            click.echo(indent(_describe(staleness), 8))
 
 
 def _describe(staleness: Staleness) -> str:
@@ -86,7 +104,7 @@ def _describe(staleness: Staleness) -> str:
 
 
 @code.command("related")
-@click.argument("target")
+@words_argument("target")
 @limit_option(10, "Maximum number of memories.")
 @click.option("--why", is_flag=True, help="Explain the ranking.")
 def find_related(target: str, limit: int, why: bool) -> None:

@@ -17,6 +17,7 @@ from hivemind.entrypoints.cli.arguments import (
     tags_option_with,
     text_or_standard_input,
     when_options,
+    words_argument,
 )
 from hivemind.entrypoints.cli.output import (
     emit,
@@ -39,7 +40,7 @@ commands = click.Group()
 
 
 @commands.command("remember")
-@click.argument("text", required=False)
+@words_argument("text", required=False)
 @scope_option
 @enum_option("--kind", among=Kind, default=Kind.FACT.value, help="Kind of memory.")
 @tags_option
@@ -88,7 +89,7 @@ def _describe_dispute(memory: Memory, other: Memory) -> str:
 
 
 @commands.command("recall")
-@click.argument("question", required=False)
+@words_argument("question", required=False)
 @filters
 @limit_option(None, "Maximum number of memories.")
 @click.option("--budget", "max_tokens", type=int, metavar="TOKENS", help="Maximum number of tokens.")
@@ -100,7 +101,7 @@ def recall(question: str | None, why: bool, **options: Any) -> None:
     """Search memories, then past sessions.
 
     \b
-    hivemind recall "how do we run the tests?"
+    hivemind recall how do we run the tests
     hivemind recall "redirect loop" --everywhere --kind fix
     hivemind recall "deploy target" --as-of 2026-03-31
     hivemind recall "user login" --where language=Python

@@ -132,7 +132,7 @@ def _promote_as_skill(memory: str, *, yes: bool) -> None:
         if not changes:
             note("The skill is there already.")
             return
-        names = [str(change.path.relative_to(change.root)) for change in changes]
+        names = [str(change.path.relative_to(mind.checkout.root)) for change in changes]
         if not wants("json"):
             for change, name in zip(changes, names, strict=True):
                 print_diff(change.before or "", change.after or "", name, name)

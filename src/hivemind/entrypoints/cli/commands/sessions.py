@@ -16,6 +16,7 @@ from hivemind.entrypoints.cli.arguments import (
     open_mind,
     scope_option,
     tags_option,
+    words_argument,
 )
 from hivemind.entrypoints.cli.framework import CommandGroup, wants
 from hivemind.entrypoints.cli.output import (
@@ -152,7 +153,7 @@ def list_sessions(agent: str, limit: int, everywhere: bool) -> None:
 
 
 @session_group.command("search")
-@click.argument("question")
+@words_argument("question")
 @click.option("--agent", default="", help="Only of this agent.")
 @click.option("--since", default="", metavar="WHEN", help="Only since then: a date, or a span such as 6w.")
 @click.option("--until", default="", metavar="DATE", help="Only up to this date.")
@@ -310,7 +311,7 @@ def store_trace(**fields: Any) -> None:
 
 
 @trace.command("search")
-@click.argument("question")
+@words_argument("question")
 @limit_option(None, "Maximum number of traces.")
 @everywhere_option
 @click.option("--why", is_flag=True, help="Explain the ranking.")
