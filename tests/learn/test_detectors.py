@@ -106,6 +106,51 @@ def test_a_command_that_did_no_work_or_lost_its_file_is_not_how_things_are_done(
     assert found("commands", told(tmp_path).ran(command, output)) == []
 
 
+def test_a_command_is_proposed_with_the_folder_it_works_in(tmp_path: Path) -> None:
+    for folder in ("web", "api"):
+        (tmp_path / folder / "src").mkdir(parents=True)
+        (tmp_path / folder / "package.json").touch()
+    session = told(tmp_path).ran("cd web && npm run test", "3 passed").ran("cd web/src && npm run build", "done")
+    session.ran(f"cd {tmp_path}/api && npm test", "5 passed").ran("cd /elsewhere/shop && npm run lint", "done")
+    session.ran("cd web && ruff check", "All checks passed!")
+
+    assert {(proposal.text, proposal.links) for proposal in found("commands", session)} == {
+        ("`npm test` runs the tests in web/", ("web/package.json",)),
+        ("`npm test` runs the tests in api/", ("api/package.json",)),
+        ("`npm run build` builds in web/", ("web/package.json",)),
+        ("`ruff check` checks style in web/", ()),
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("npm run build 2>&1 | tail -20", "> api@0.1.0 build\n> tsc\n\nsh: tsc: command not found"),
+        ("npm run build 2>&1 | tail -20", "npm error Missing script: build"),
+        ("npx tsc --noEmit 2>&1 | grep Invoice", ""),
+        ("npm run lint > /dev/null; echo done", "done"),
+    ],
+)
+def test_a_filter_that_hides_a_failure_proves_nothing(tmp_path: Path, command: str, output: str) -> None:
+    (tmp_path / "package.json").touch()
+
+    assert found("commands", told(tmp_path).ran(command, output)) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "text"),
+    [
+        ("npm run build 2>&1 | tail -20", "built in 2 s", "`npm run build` builds here"),
+        ("npx tsc --noEmit 2>&1 | head -60", "", "`npx tsc --noEmit` checks types here"),
+        ("npm run test | grep -E 'Tests'", "Tests  3 passed (3)", "`npm test` runs the tests here"),
+    ],
+)
+def test_a_filter_that_shows_the_outcome_hides_nothing(tmp_path: Path, command: str, output: str, text: str) -> None:
+    (tmp_path / "package.json").touch()
+
+    assert [proposal.text for proposal in found("commands", told(tmp_path).ran(command, output))] == [text]
+
+
 def test_of_several_commands_for_one_purpose_the_simplest_is_proposed(tmp_path: Path) -> None:
     (tmp_path / "go.mod").touch()
     session = told(tmp_path)

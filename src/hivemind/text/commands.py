@@ -6,6 +6,7 @@ from functools import lru_cache
 SHELL_SETUP = re.compile(r"\A(?:cd\s+\S+|pushd\s+\S+|export\s+\S+|source\s+\S+|\.\s+\S+|set\s+-\S+|clear)\s*\Z")
 ASSIGNMENT = re.compile(r"\A(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|\S*)\s+)+")
 OUTPUT_FILTER = re.compile(r"\A(?:head|tail|grep|rg|egrep|sed|awk|cat|tee|less|wc|sort|uniq|cut|jq|tr|column|xargs)\b")
+DIRECTORY_CHANGE = re.compile(r"\A\s*(?:cd|pushd)\s+(\S+)\s*(?:&&|;)")
 REDIRECT = re.compile(r"\s*(?:[12&]?>{1,2}\s*(?:&\d|\S+)|<\s*/dev/null)\s*")
 QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 INSPECTION = re.compile(
@@ -32,6 +33,12 @@ def extract_command(command: str) -> str:
     if "\n" in line or "<<" in line:
         return ""
     return " ".join(_reduce(line).split())
+
+
+def extract_directory(command: str) -> str:
+    """The directory that a command line changes to before it runs its command; empty if it does not."""
+    change = DIRECTORY_CHANGE.match(command)
+    return change[1].strip("\"'") if change else ""
 
 
 @lru_cache(maxsize=4096)
