@@ -1,6 +1,6 @@
 """What each detector finds, and what it must leave alone."""
 
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 import pytest
 
@@ -13,7 +13,7 @@ from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.session import Observation
 from hivemind.recall.embedder import load_default
-from hivemind.text.commands import extract_command, is_inspection
+from hivemind.text.commands import extract_command, extract_directory, is_inspection, join_directory
 from tests.learn.sessions import Told, told
 
 
@@ -112,13 +112,14 @@ def test_a_command_is_proposed_with_the_folder_it_works_in(tmp_path: Path) -> No
         (tmp_path / folder / "package.json").touch()
     session = told(tmp_path).ran("cd web && npm run test", "3 passed").ran("cd web/src && npm run build", "done")
     session.ran(f"cd {tmp_path}/api && npm test", "5 passed").ran("cd /elsewhere/shop && npm run lint", "done")
-    session.ran("cd web && ruff check", "All checks passed!")
+    session.ran("cd web && ruff check", "All checks passed!").ran("cd gone && mypy", "Success: no issues found")
 
     assert {(proposal.text, proposal.links) for proposal in found("commands", session)} == {
         ("`npm test` runs the tests in web/", ("web/package.json",)),
         ("`npm test` runs the tests in api/", ("api/package.json",)),
         ("`npm run build` builds in web/", ("web/package.json",)),
         ("`ruff check` checks style in web/", ()),
+        ("`mypy` checks types here", ()),
     }
 
 
@@ -287,6 +288,14 @@ def test_of_several_decisions_about_one_thing_the_last_stands(tmp_path: Path) ->
 )
 def test_a_command_line_is_known_by_what_it_runs(command: str, meant: str) -> None:
     assert extract_command(command) == meant
+
+
+@pytest.mark.parametrize("command", ["cd /d/shop/web && npm test", "cd D:/shop/web; npm test", "cd web && npm test"])
+def test_a_change_of_directory_is_followed_on_windows(command: str) -> None:
+    start = PureWindowsPath("D:/shop")
+
+    assert join_directory(start, extract_directory(command)) == PureWindowsPath("D:/shop/web")
+    assert join_directory(start, extract_directory("npm test")) == start
 
 
 def test_looking_around_is_told_from_doing_something() -> None:

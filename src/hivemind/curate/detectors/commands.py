@@ -11,7 +11,7 @@ from hivemind.curate.session_view import SessionRun, SessionView, make_source
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
 from hivemind.model.session import Observation
-from hivemind.text.commands import extract_directory
+from hivemind.text.commands import extract_directory, join_directory
 
 RUNNER = re.compile(
     r"\A(?:\./)?(?:npm|pnpm|yarn|bun|npx|bunx|mise|make|just|task|go|cargo|pytest|python3? -m|uv run|poetry run|hatch"
@@ -122,8 +122,8 @@ def _find_workplace(view: SessionView, run: SessionRun) -> Workplace | None:
     root = Path(view.root)
     for folder in _list_folders(root, run.step):
         file = next((folder / name for name in names if (root / folder / name).exists()), None)
-        if file or not names:
-            # The top of the repository is the path ".".
+        # The top of the repository is the path "."; other folders may be gone, such as a worktree's.
+        if file or (not names and (folder == Path() or (root / folder).is_dir())):
             return Workplace(folder="" if folder == Path() else folder.as_posix(), file=file.as_posix() if file else "")
     return None
 
@@ -131,7 +131,7 @@ def _find_workplace(view: SessionView, run: SessionRun) -> Workplace | None:
 def _list_folders(root: Path, step: Observation) -> tuple[Path, ...]:
     """List the folder of the repository in which a command ran, and those above it; none if it ran elsewhere."""
     start = Path(step.directory)
-    target = Path(os.path.normpath(start / extract_directory(step.command)))
+    target = Path(os.path.normpath(join_directory(start, extract_directory(step.command))))
     # A client may record the directory after the change, so that the change leads nowhere when it is applied again.
     directory = target if target.is_dir() or not target.is_relative_to(root) else start
     if not directory.is_relative_to(root):
