@@ -24,6 +24,7 @@ def found(detector: str, session: Told) -> list[Proposal]:
     return list(DETECTORS[detector](SessionView(steps=steps, root=str(session.directory), judge=judge)))
 
 
+SCRIPTS = '{"scripts": {"test": "vitest run", "build": "tsc", "lint": "eslint ."}}'
 ERROR = "tests/test_api.py:12: AssertionError: expected 200, got 401"
 
 
@@ -109,7 +110,7 @@ def test_a_command_that_did_no_work_or_lost_its_file_is_not_how_things_are_done(
 def test_a_command_is_proposed_with_the_folder_it_works_in(tmp_path: Path) -> None:
     for folder in ("web", "api"):
         (tmp_path / folder / "src").mkdir(parents=True)
-        (tmp_path / folder / "package.json").touch()
+        (tmp_path / folder / "package.json").write_text(SCRIPTS)
     session = told(tmp_path).ran("cd web && npm run test", "3 passed").ran("cd web/src && npm run build", "done")
     session.ran(f"cd {tmp_path}/api && npm test", "5 passed").ran("cd /elsewhere/shop && npm run lint", "done")
     session.ran("cd web && ruff check", "All checks passed!").ran("cd gone && mypy", "Success: no issues found")
@@ -133,7 +134,7 @@ def test_a_command_is_proposed_with_the_folder_it_works_in(tmp_path: Path) -> No
     ],
 )
 def test_a_filter_that_hides_a_failure_proves_nothing(tmp_path: Path, command: str, output: str) -> None:
-    (tmp_path / "package.json").touch()
+    (tmp_path / "package.json").write_text(SCRIPTS)
 
     assert found("commands", told(tmp_path).ran(command, output)) == []
 
@@ -147,9 +148,16 @@ def test_a_filter_that_hides_a_failure_proves_nothing(tmp_path: Path, command: s
     ],
 )
 def test_a_filter_that_shows_the_outcome_hides_nothing(tmp_path: Path, command: str, output: str, text: str) -> None:
-    (tmp_path / "package.json").touch()
+    (tmp_path / "package.json").write_text(SCRIPTS)
 
     assert [proposal.text for proposal in found("commands", told(tmp_path).ran(command, output))] == [text]
+
+
+def test_a_script_that_the_package_does_not_have_is_not_proposed(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text(SCRIPTS)
+    session = told(tmp_path).ran("pnpm run typecheck", "done").ran("pnpm run lint", "done")
+
+    assert [proposal.text for proposal in found("commands", session)] == ["`pnpm run lint` checks style here"]
 
 
 def test_of_several_commands_for_one_purpose_the_simplest_is_proposed(tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ HIDES_OUTPUT = re.compile(r"\|\s*(?:grep|egrep|rg|awk|sed|jq|wc|cut|sort|uniq|tr
 """Filters after which neither the exit code nor the output shows whether the command passed."""
 LONG_TEST_SCRIPT = re.compile(r"\A(npm|pnpm|yarn) run (?=test(?:\s|\Z))")
 """`npm run test` and `npm test` are the same; `bun run test` and `bun test` are not."""
+SCRIPT = re.compile(r"\A(?:npm|pnpm|yarn|bun) run (\S+)|\A(?:npm|pnpm|yarn) (test)(?:\s|\Z)")
+"""The script of package.json that a command runs."""
 MOST_WORDS = 5
 
 
@@ -121,11 +123,19 @@ def _find_workplace(view: SessionView, run: SessionRun) -> Workplace | None:
         return None if names else Workplace(folder="", file="")
     root = Path(view.root)
     for folder in _list_folders(root, run.step):
-        file = next((folder / name for name in names if (root / folder / name).exists()), None)
+        file = next((folder / name for name in names if _is_usable(root / folder / name, run.command)), None)
         # The top of the repository is the path "."; other folders may be gone, such as a worktree's.
         if file or (not names and (folder == Path() or (root / folder).is_dir())):
             return Workplace(folder="" if folder == Path() else folder.as_posix(), file=file.as_posix() if file else "")
     return None
+
+
+def _is_usable(file: Path, command: str) -> bool:
+    """Whether the file exists and has the script that the command runs."""
+    if not file.is_file() or not (script := SCRIPT.match(command)):
+        return file.exists()
+    # Some agents do not record that a command ran in a package below, and a script may have been removed since.
+    return f'"{script[1] or script[2]}"' in file.read_text(encoding="utf-8", errors="replace")
 
 
 def _list_folders(root: Path, step: Observation) -> tuple[Path, ...]:
