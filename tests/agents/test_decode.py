@@ -1,6 +1,7 @@
 """What hooks are told, in the shapes the agents send it, with facts of our own."""
 
 import json
+from pathlib import PurePath
 from typing import Any
 
 import pytest
@@ -224,6 +225,15 @@ def test_a_failed_command_is_told_with_its_exit_code(name: str) -> None:
 
     assert (seen.command, seen.exit_code, seen.failed) == ("make", 2, True)
     assert "boom" in seen.output
+
+
+@pytest.mark.parametrize(("workdir", "directory"), [("/repo/web", "/repo/web"), ("web", "/repo/web"), ("", "/repo")])
+def test_a_command_has_the_directory_that_its_call_names(workdir: str, directory: str) -> None:
+    call = {"tool_name": "shell", "tool_use_id": "t", "tool_input": {"command": ["npm", "test"], "workdir": workdir}}
+
+    (step,) = told("codex", "PostToolUse", {**S, "cwd": "/repo", **call, "tool_response": "2 passed"})
+
+    assert PurePath(step.directory) == PurePath(directory)
 
 
 def test_a_command_that_worked_has_the_exit_code_zero() -> None:

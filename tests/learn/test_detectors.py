@@ -1,6 +1,6 @@
 """What each detector finds, and what it must leave alone."""
 
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 import pytest
 
@@ -13,7 +13,7 @@ from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.session import Observation
 from hivemind.recall.embedder import load_default
-from hivemind.text.commands import extract_command, is_inspection
+from hivemind.text.commands import extract_command, extract_directory, is_inspection, join_directory
 from tests.learn.sessions import Told, told
 
 
@@ -24,6 +24,7 @@ def found(detector: str, session: Told) -> list[Proposal]:
     return list(DETECTORS[detector](SessionView(steps=steps, root=str(session.directory), judge=judge)))
 
 
+SCRIPTS = '{"scripts": {"test": "vitest run", "build": "tsc", "lint": "eslint ."}}'
 ERROR = "tests/test_api.py:12: AssertionError: expected 200, got 401"
 
 
@@ -104,6 +105,59 @@ def test_a_command_that_did_no_work_or_lost_its_file_is_not_how_things_are_done(
     (tmp_path / "go.mod").touch()
 
     assert found("commands", told(tmp_path).ran(command, output)) == []
+
+
+def test_a_command_is_proposed_with_the_folder_it_works_in(tmp_path: Path) -> None:
+    for folder in ("web", "api"):
+        (tmp_path / folder / "src").mkdir(parents=True)
+        (tmp_path / folder / "package.json").write_text(SCRIPTS)
+    session = told(tmp_path).ran("cd web && npm run test", "3 passed").ran("cd web/src && npm run build", "done")
+    session.ran(f"cd {tmp_path}/api && npm test", "5 passed").ran("cd /elsewhere/shop && npm run lint", "done")
+    session.ran("cd web && ruff check", "All checks passed!").ran("cd gone && mypy", "Success: no issues found")
+
+    assert {(proposal.text, proposal.links) for proposal in found("commands", session)} == {
+        ("`npm test` runs the tests in web/", ("web/package.json",)),
+        ("`npm test` runs the tests in api/", ("api/package.json",)),
+        ("`npm run build` builds in web/", ("web/package.json",)),
+        ("`ruff check` checks style in web/", ()),
+        ("`mypy` checks types here", ()),
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("npm run build 2>&1 | tail -20", "> api@0.1.0 build\n> tsc\n\nsh: tsc: command not found"),
+        ("npm run build 2>&1 | tail -20", "npm error Missing script: build"),
+        ("npx tsc --noEmit 2>&1 | grep Invoice", ""),
+        ("npm run lint > /dev/null; echo done", "done"),
+    ],
+)
+def test_a_filter_that_hides_a_failure_proves_nothing(tmp_path: Path, command: str, output: str) -> None:
+    (tmp_path / "package.json").write_text(SCRIPTS)
+
+    assert found("commands", told(tmp_path).ran(command, output)) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "text"),
+    [
+        ("npm run build 2>&1 | tail -20", "built in 2 s", "`npm run build` builds here"),
+        ("npx tsc --noEmit 2>&1 | head -60", "", "`npx tsc --noEmit` checks types here"),
+        ("npm run test | grep -E 'Tests'", "Tests  3 passed (3)", "`npm test` runs the tests here"),
+    ],
+)
+def test_a_filter_that_shows_the_outcome_hides_nothing(tmp_path: Path, command: str, output: str, text: str) -> None:
+    (tmp_path / "package.json").write_text(SCRIPTS)
+
+    assert [proposal.text for proposal in found("commands", told(tmp_path).ran(command, output))] == [text]
+
+
+def test_a_script_that_the_package_does_not_have_is_not_proposed(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text(SCRIPTS)
+    session = told(tmp_path).ran("pnpm run typecheck", "done").ran("pnpm run lint", "done")
+
+    assert [proposal.text for proposal in found("commands", session)] == ["`pnpm run lint` checks style here"]
 
 
 def test_of_several_commands_for_one_purpose_the_simplest_is_proposed(tmp_path: Path) -> None:
@@ -242,6 +296,14 @@ def test_of_several_decisions_about_one_thing_the_last_stands(tmp_path: Path) ->
 )
 def test_a_command_line_is_known_by_what_it_runs(command: str, meant: str) -> None:
     assert extract_command(command) == meant
+
+
+@pytest.mark.parametrize("command", ["cd /d/shop/web && npm test", "cd D:/shop/web; npm test", "cd web && npm test"])
+def test_a_change_of_directory_is_followed_on_windows(command: str) -> None:
+    start = PureWindowsPath("D:/shop")
+
+    assert join_directory(start, extract_directory(command)) == PureWindowsPath("D:/shop/web")
+    assert join_directory(start, extract_directory("npm test")) == start
 
 
 def test_looking_around_is_told_from_doing_something() -> None:

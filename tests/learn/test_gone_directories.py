@@ -32,6 +32,23 @@ def test_a_session_of_a_worktree_that_was_removed_belongs_to_the_repository_arou
     assert [item.memory.text for item in mind.review.queue()] == ["`pytest -q` runs the tests here"]
 
 
+def test_a_command_is_learned_for_the_folder_that_the_agent_had_changed_to(
+    open_mind: Open, make_repository: Make, tmp_path: Path
+) -> None:
+    here = make_repository("here")
+    (here / "web").mkdir()
+    (here / "web" / "package.json").write_text('{"scripts": {"test": "vitest run"}}')
+    session = told(here, "s1", tmp_path / "user").asked("Make the till count cents again").ran("ruff check", "ok")
+    session.directory = here / "web"
+    session.ran("npm test", "2 passed").said("Done.").keep()
+    mind = open_mind(here)
+
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+
+    texts = {item.memory.text for item in mind.review.queue()}
+    assert texts == {"`npm test` runs the tests in web/", "`ruff check` checks style here"}
+
+
 def test_a_session_of_a_worktree_beside_its_repository_is_found_by_the_path_that_was_seen_before(
     open_mind: Open, make_repository: Make, tmp_path: Path
 ) -> None:

@@ -97,8 +97,10 @@ class StepContext:
         for index, fields in enumerate(describe_call(tool, arguments, result, is_error=is_error)):
             if fields.get("file"):
                 fields["file"] = str(PurePath(self.directory, fields["file"]))
+            workdir = fields.pop("directory", "")
+            step = replace(self, directory=str(PurePath(self.directory, workdir))) if workdir else self
             # The first file has the id of the call; further files of a patch need ids of their own.
-            yield self.observe(ObservationKind.TOOL, f"{call_id} {fields['file']}" if index else call_id, **fields)
+            yield step.observe(ObservationKind.TOOL, f"{call_id} {fields['file']}" if index else call_id, **fields)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -53,6 +53,8 @@ def describe_call(tool: str, arguments: Any, result: Any, *, is_error: bool = Fa
         "input": "" if "changes" in fields else arguments if isinstance(arguments, str) else _dump_json(arguments),
         "output": output,
         "command": command,
+        # Codex and OpenCode name a directory in the call instead of changing to it.
+        "directory": _get_string(fields, ("workdir",)) if command else "",
         "exit_code": exit_code,
         "failed": is_error or bool(exit_code),
         "file": _get_string(fields, FILE_FIELDS) or _get_string(parse_object(result), FILE_FIELDS),

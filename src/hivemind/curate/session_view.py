@@ -28,8 +28,9 @@ STOPPED_CALL = re.compile(
 )
 """A person or the agent stopped the call; that says nothing about the command."""
 FAILURE = re.compile(
-    r"^(?:FAIL\b|--- FAIL|✗|E  +\w|error(?:\[\w+\])?:|Error:(?! \(none\))|ERROR\b|npm ERR!|panic:"
-    r"|Traceback \(most recent|make: \*\*\*)|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|: error TS\d+|\(fail\)",
+    r"^(?:FAIL\b|--- FAIL|✗|E  +\w|error(?:\[\w+\])?:|Error:(?! \(none\))|ERROR\b|npm (?:ERR!|error)|panic:"
+    r"|\S*sh: (?:.*: )?(?:command )?not found|Traceback \(most recent|make: \*\*\*)"
+    r"|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|: error TS\d+|\(fail\)",
     re.MULTILINE,
 )
 """What failing builds and tests print; needed where a pipe such as `| tail` hid their exit code."""

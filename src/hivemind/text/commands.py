@@ -2,10 +2,13 @@
 
 import re
 from functools import lru_cache
+from pathlib import PurePath
 
 SHELL_SETUP = re.compile(r"\A(?:cd\s+\S+|pushd\s+\S+|export\s+\S+|source\s+\S+|\.\s+\S+|set\s+-\S+|clear)\s*\Z")
 ASSIGNMENT = re.compile(r"\A(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|\S*)\s+)+")
 OUTPUT_FILTER = re.compile(r"\A(?:head|tail|grep|rg|egrep|sed|awk|cat|tee|less|wc|sort|uniq|cut|jq|tr|column|xargs)\b")
+DIRECTORY_CHANGE = re.compile(r"\A\s*(?:cd|pushd)\s+(\S+)\s*(?:&&|;)")
+GIT_BASH_DRIVE = re.compile(r"\A/([A-Za-z])(?=/)")
 REDIRECT = re.compile(r"\s*(?:[12&]?>{1,2}\s*(?:&\d|\S+)|<\s*/dev/null)\s*")
 QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 INSPECTION = re.compile(
@@ -32,6 +35,17 @@ def extract_command(command: str) -> str:
     if "\n" in line or "<<" in line:
         return ""
     return " ".join(_reduce(line).split())
+
+
+def extract_directory(command: str) -> str:
+    """The directory that a command line changes to before it runs its command; empty if it does not."""
+    change = DIRECTORY_CHANGE.match(command)
+    return change[1].strip("\"'") if change else ""
+
+
+def join_directory(start: PurePath, change: str) -> PurePath:
+    """The directory that a change leads to, also where Git Bash on Windows writes D: as /d."""
+    return start / (GIT_BASH_DRIVE.sub(r"\1:", change) if start.drive else change)
 
 
 @lru_cache(maxsize=4096)

@@ -1,14 +1,17 @@
 """Detects commands that work: how to test, check, build and run in this repository."""
 
+import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from hivemind.curate.session_view import SessionRun, SessionView, make_source
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
 from hivemind.model.session import Observation
+from hivemind.text.commands import extract_directory, join_directory
 
 RUNNER = re.compile(
     r"\A(?:\./)?(?:npm|pnpm|yarn|bun|npx|bunx|mise|make|just|task|go|cargo|pytest|python3? -m|uv run|poetry run|hatch"
@@ -50,6 +53,9 @@ NEEDED_FILES = {
     "task": ("Taskfile.yml", "Taskfile.yaml"),
     "mise": ("mise.toml", ".mise.toml", "mise-tasks", ".config/mise.toml"),
     "npm": ("package.json",),
+    "npx": ("package.json",),
+    "bun": ("package.json",),
+    "bunx": ("package.json",),
     "pnpm": ("package.json",),
     "yarn": ("package.json",),
     "go": ("go.mod", "go.work"),
@@ -63,48 +69,97 @@ NEEDED_FILES = {
     "rake": ("Rakefile",),
 }
 """One of these files must exist for the command to work; it is linked, so that its loss makes the memory stale."""
+HIDES_OUTPUT = re.compile(r"\|\s*(?:grep|egrep|rg|awk|sed|jq|wc|cut|sort|uniq|tr|xargs)\b|>\s*/dev/null")
+"""Filters after which neither the exit code nor the output shows whether the command passed."""
+LONG_TEST_SCRIPT = re.compile(r"\A(npm|pnpm|yarn) run (?=test(?:\s|\Z))")
+"""`npm run test` and `npm test` are the same; `bun run test` and `bun test` are not."""
+SCRIPT = re.compile(r"\A(?:npm|pnpm|yarn|bun) run (\S+)|\A(?:npm|pnpm|yarn) (test)(?:\s|\Z)")
+"""The script of package.json that a command runs."""
 MOST_WORDS = 5
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workplace:
+    """Where in the repository a command works."""
+
+    folder: str
+    """Relative to the repository; empty at its top."""
+    file: str
+    """The file that the command needs, relative to the repository; empty if it needs none."""
+
+
 def commands(view: SessionView) -> Iterator[Proposal]:
-    """Propose, for each purpose, the simplest general command that passed in the session."""
+    """Propose, for each purpose and folder, the simplest general command that passed in the session."""
     for purpose, pattern in PURPOSES.items():
-        passing_runs = [
-            run
-            for run in view.runs
-            if _is_general(run) and _match_purpose(run.command) is pattern and _did_its_work(run, purpose)
-        ]
-        # Options that were needed once are not how things are done; of equally simple commands the usual one counts.
-        for best, _ in sorted(
-            Counter(run.command for run in passing_runs).items(), key=lambda item: (len(item[0].split()), -item[1])
-        )[:1]:
-            proof = next(run.step for run in passing_runs if run.command == best)
-            needed_files = NEEDED_FILES.get(PurePosixPath(best.split()[0]).name, ())
-            file = _find_needed_file(needed_files, view, proof)
-            if needed_files and not file:
-                continue
-            yield Proposal(
-                detector="commands",
-                kind=Kind.PROCEDURE,
-                text=f"`{best}` {purpose} here",
-                sources=(make_source(proof, best),),
-                tags=("command",),
-                links=(file,) if file else (),
-            )
+        runs_by_place: dict[Workplace, list[SessionRun]] = defaultdict(list)
+        for run in view.runs:
+            if _is_general(run) and _match_purpose(run.command) is pattern and _did_its_work(run, purpose):
+                place = _find_workplace(view, run)
+                if place:
+                    runs_by_place[place].append(run)
+        for place, passing_runs in runs_by_place.items():
+            yield _propose(purpose, place, passing_runs)
 
 
-def _find_needed_file(names: tuple[str, ...], view: SessionView, step: Observation) -> str:
-    """Return the file that the command works with, relative to the repository; empty if it is gone."""
+def _propose(purpose: str, place: Workplace, passing_runs: list[SessionRun]) -> Proposal:
+    counts = Counter(_shorten(run.command) for run in passing_runs)
+    # Options that were needed once are not how things are done; of equally simple commands the usual one counts.
+    best = min(counts, key=lambda command: (len(command.split()), -counts[command]))
+    proof = next(run for run in passing_runs if _shorten(run.command) == best)
+    return Proposal(
+        detector="commands",
+        kind=Kind.PROCEDURE,
+        text=f"`{best}` {purpose} " + (f"in {place.folder}/" if place.folder else "here"),
+        sources=(make_source(proof.step, proof.command),),
+        tags=("command",),
+        links=(place.file,) if place.file else (),
+    )
+
+
+def _find_workplace(view: SessionView, run: SessionRun) -> Workplace | None:
+    """Return where a command ran, as far as the repository still has that folder and the file it needs."""
+    names = NEEDED_FILES.get(PurePosixPath(run.command.split()[0]).name, ())
+    if not view.root:
+        return None if names else Workplace(folder="", file="")
     root = Path(view.root)
-    # A command may have been run in a package of the repository, which is seldom deeper.
-    packages = (folder for folder in root.glob("*") if folder.is_dir())
-    folders = [root, Path(step.directory), *packages] if view.root else []
-    paths = (folder / name for folder in folders for name in names if (folder / name).exists())
-    return next((view.make_relative(str(file)) for file in paths), "")
+    for folder in _list_folders(root, run.step):
+        file = next((folder / name for name in names if _is_usable(root / folder / name, run.command)), None)
+        # The top of the repository is the path "."; other folders may be gone, such as a worktree's.
+        if file or (not names and (folder == Path() or (root / folder).is_dir())):
+            return Workplace(folder="" if folder == Path() else folder.as_posix(), file=file.as_posix() if file else "")
+    return None
+
+
+def _is_usable(file: Path, command: str) -> bool:
+    """Whether the file exists and has the script that the command runs."""
+    if not file.is_file() or not (script := SCRIPT.match(command)):
+        return file.exists()
+    # Some agents do not record that a command ran in a package below, and a script may have been removed since.
+    return f'"{script[1] or script[2]}"' in file.read_text(encoding="utf-8", errors="replace")
+
+
+def _list_folders(root: Path, step: Observation) -> tuple[Path, ...]:
+    """List the folder of the repository in which a command ran, and those above it; none if it ran elsewhere."""
+    start = Path(step.directory)
+    target = Path(os.path.normpath(join_directory(start, extract_directory(step.command))))
+    # A client may record the directory after the change, so that the change leads nowhere when it is applied again.
+    directory = target if target.is_dir() or not target.is_relative_to(root) else start
+    if not directory.is_relative_to(root):
+        return ()
+    # npm, go, cargo and others look for their file in the folders above, too.
+    folder = directory.relative_to(root)
+    return (folder, *folder.parents)
+
+
+def _shorten(command: str) -> str:
+    return LONG_TEST_SCRIPT.sub(r"\1 ", command)
 
 
 def _did_its_work(run: SessionRun, purpose: str) -> bool:
-    return not NO_WORK.search(run.command) and (purpose != TESTS or bool(TESTS_RAN.search(run.step.output)))
+    if NO_WORK.search(run.command):
+        return False
+    # A filter keeps the line that counts the tests, but hides whether a linter or a build complained.
+    return bool(TESTS_RAN.search(run.step.output)) if purpose == TESTS else not HIDES_OUTPUT.search(run.step.command)
 
 
 def _is_general(run: SessionRun) -> bool:

@@ -222,7 +222,9 @@ def _parse_observation(session: Session, row: Row) -> Observation:
     identifier, at, exit_code, has_failed, content, _ = row
     # The columns win: a later fact may have added the exit code, which the body does not have.
     content_fields = json.loads(unpack_content(content)) | {"exit_code": exit_code, "failed": bool(has_failed)}
-    session_fields = {"agent": session.agent, "session_id": session.id, "directory": session.directory}
+    # A command may have run in another directory than the one in which the session began.
+    directory = content_fields.get("directory") or session.directory
+    session_fields = {"agent": session.agent, "session_id": session.id, "directory": directory}
     return from_plain(Observation, content_fields | session_fields | {"source_id": identifier, "at": at})
 
 
