@@ -69,3 +69,19 @@ def test_an_unknown_language_is_a_file_without_symbols() -> None:
 )
 def test_what_nobody_wrote_by_hand_is_a_file_without_symbols(path: str, source: bytes) -> None:
     assert [symbol.kind for symbol in outline(path, source).symbols] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("call", "qualifier"),
+    [
+        ("send()", ""),
+        ("client.send()", "client"),
+        ("client\n    .send()", "client"),
+        ("this.client . send()", "client"),
+        ("$client.send()", "$client"),
+        ("connect().send()", "?"),
+    ],
+)
+def test_a_call_has_the_word_before_its_dot_as_qualifier(call: str, qualifier: str) -> None:
+    references = outline("a.js", f"function run() {{ {call}; }}\n".encode()).references
+    assert [reference.qualifier for reference in references if reference.name == "send"] == [qualifier]
