@@ -33,11 +33,13 @@ class Row:
 
 
 def _retrieval(measure: str) -> Callable[[Figures], str]:
-    """Show our figure with plain FTS5 and vectors alone in the same run."""
+    """Show our figure, with plain FTS5 and vectors alone where they were in the same run."""
 
     def says(figures: Figures) -> str:
-        ours, words, vectors = (figures[system][measure] for system in ("hivemind", "words only", "meaning only"))
-        return f"{ours:.3f} (FTS5 {words:.3f}, vectors {vectors:.3f})"
+        ours = f"{figures['hivemind'][measure]:.3f}"
+        names = {"words only": "FTS5", "meaning only": "vectors"}
+        others = [f"{name} {figures[system][measure]:.3f}" for system, name in names.items() if system in figures]
+        return f"{ours} ({', '.join(others)})" if others else ours
 
     return says
 
@@ -83,17 +85,26 @@ def _client_tasks(client: str) -> Callable[[Figures], str]:
     return says
 
 
+def _both_parts(key: str, what: str, name: str, measure: str, aim: str = "") -> tuple[Row, Row]:
+    """Return a row for the part that weights were chosen on, and one for the part they were not chosen on."""
+    says, validation = _retrieval(measure), f"retrieval-{name}-validation"
+    return (
+        Row(key=key, what=what, result=f"retrieval-{name}", says=says, aim=aim),
+        Row(key=f"{key} validation", what="– the same, validation part", result=validation, says=says, aim=aim),
+    )
+
+
 SECTIONS: dict[str, tuple[Row, ...]] = {
     "Recall": (
-        Row(key="longmemeval any@5", what="LongMemEval-S, recall_any@5", result="retrieval-longmemeval", says=_retrieval("recall_any@5")),
-        Row(key="longmemeval all@5", what="LongMemEval-S, recall_all@5", result="retrieval-longmemeval", says=_retrieval("recall_all@5"), aim=".92"),
-        Row(key="longmemeval ndcg", what="LongMemEval-S, NDCG@10", result="retrieval-longmemeval", says=_retrieval("NDCG@10"), aim=".955"),
+        Row(key="longmemeval any@5", what="LongMemEval-S, recall_any@5", result="retrieval-longmemeval", says=_retrieval("recall_any@5"), aim=".98"),
+        Row(key="longmemeval all@5", what="LongMemEval-S, recall_all@5", result="retrieval-longmemeval", says=_retrieval("recall_all@5"), aim=".94"),
+        Row(key="longmemeval ndcg", what="LongMemEval-S, NDCG@10", result="retrieval-longmemeval", says=_retrieval("NDCG@10"), aim=".92"),
         Row(key="longmemeval mrr", what="LongMemEval-S, MRR", result="retrieval-longmemeval", says=_retrieval("MRR")),
-        Row(key="locomo any@5", what="LoCoMo turns, recall_any@5", result="retrieval-locomo", says=_retrieval("recall_any@5")),
-        Row(key="locomo@10", what="LoCoMo turns, recall@10", result="retrieval-locomo", says=_retrieval("recall@10"), aim=".74"),
-        Row(key="beam@10", what="BEAM-100K, recall@10", result="retrieval-beam", says=_retrieval("recall@10"), aim=".62"),
-        Row(key="swe@10", what="SWE-bench related fixes, recall@10", result="retrieval-swe", says=_retrieval("recall@10"), aim=".68"),
-        Row(key="cosqa mrr", what="CoSQA, MRR", result="retrieval-cosqa", says=_retrieval("MRR"), aim=".50"),
+        *_both_parts("locomo any@5", "LoCoMo turns, recall_any@5", "locomo", "recall_any@5"),
+        *_both_parts("locomo@10", "LoCoMo turns, recall@10", "locomo", "recall@10", ".80"),
+        *_both_parts("beam@10", "BEAM-100K, recall@10", "beam", "recall@10", ".68"),
+        *_both_parts("swe@10", "SWE-bench related fixes, recall@10", "swe", "recall@10", ".75"),
+        Row(key="cosqa mrr", what="CoSQA, MRR", result="retrieval-cosqa", says=_retrieval("MRR"), aim=".58"),
     ),
     "Precision": (
         Row(key="forbidden locomo", what="LoCoMo with distractors: share with an invisible one in the first ten", result="retrieval-locomo", says=_retrieval("forbidden@10"), aim="0"),
@@ -128,7 +139,6 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row(key="played gemini", what="Gemini CLI from npm, the script in place of its model", result="played", says=_client_tasks("gemini"), aim="5"),
         Row(key="played opencode", what="OpenCode from npm, the script in place of its model", result="played", says=_client_tasks("opencode"), aim="5"),
         Row(key="played copilot", what="Copilot CLI from npm, the script in place of its model", result="played", says=_client_tasks("copilot"), aim="5"),
-        Row(key="played qwen", what="Qwen Code from npm, the script in place of its model", result="played", says=_client_tasks("qwen"), aim="5"),
     ),
     "Cost": (
         Row(key="capture", what="capture of a tool use, CPU", result="start", says=lambda figures: f"{figures['hook, one tool use of 4 kB']:.0f} ms, {figures['hook, one tool use of 4 kB'] / figures['bare python']:.1f} × bare Python", aim="3 × bare"),
@@ -145,7 +155,6 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row(key="remember", what="one durable write at 10,000, p50", result="remember", says=_at("10,000", "p50 ms"), aim="5 ms"),
         Row(key="remember ratio", what="the same, relative to a bare SQLite insert", result="remember", says=_at("10,000", "x bare insert", "{:.1f} ×")),
         Row(key="erase", what="erasure with proof at 10,000, p95", result="erase", says=_at("10,000", "p95 ms"), aim="100 ms at 100,000"),
-        Row(key="lag", what="from write to searchable, LoCoMo", result="retrieval-locomo", says=_own("write to readable, ms", "{:.0f} ms")),
     ),
     "Footprint and install": (
         Row(key="install", what="installed size", result="install", says=lambda figures: f"{figures['MB']:.0f} MB in {figures['packages']:.0f} packages", aim="250 MB"),
@@ -161,18 +170,19 @@ Generated by `python -m evals.scorecard` from `evals/results/`; do not edit. Eac
 command that measured it. Figures of others have their sources below; "–" means that none is published or measured. Data
 and settings differ between products, so compare with care.
 
-**Where we lose.** Vectors alone find code better than our mixture of words and vectors (CoSQA). On LongMemEval-S, words
-alone and vectors alone each have more of the answer in their first ten hits, partly because they never decline. A warm
-recall misses its target at 10,000 memories. In a repository as small as the one of these tasks, a plain file of notes
-costs fewer tokens, as long as nothing in it becomes stale or has to be erased.
+**Where we lose.** Vectors alone find code slightly better than our mixture of words and vectors (CoSQA). On BEAM, on
+LoCoMo and on repositories that nothing was chosen on, recall is below our targets. A warm recall misses its target at
+10,000 memories. In a repository as small as the one of these tasks, a plain file of notes costs fewer tokens, as long as
+nothing in it becomes stale or has to be erased.
 
-**Limits of these figures.** The question sets are development sets, on which weights were chosen, not held-out ones;
-LongMemEval, LoCoMo, BEAM and CoSQA were measured with the embedding model before the present one. The
-scripted agent was written together with its five tasks and understands two forms of notes; so 5 of 5 shows that the right
-notes arrive with the right labels, not how clever an agent becomes ("cold" is the same agent without memory). Five real clients ran the same tasks with that script
-in place of their model, which shows that notes arrive through their own hooks, tools and permissions too. No model was
-involved in these figures; what a small one gained on tuning tasks is in `evals/gain/PLAN.md`, and is no proof. Checks are tests of our own suite, counted. Times
-were measured while the machine had little else to do, except those of a warm recall, which are CPU time beside other work.
+**Limits of these figures.** Question sets are development sets, on which weights were chosen, unless a row says
+"validation part"; those parts were looked at between changes of the ranking, so they are not quite unseen. The scripted
+agent was written together with its five tasks and understands two forms of notes; so 5 of 5 shows that the right notes arrive with the right labels, not how clever an
+agent becomes ("cold" is the same agent without memory). Five real clients ran the same tasks with that script in place of
+their model, which shows that notes arrive through their own hooks, tools and permissions too; with Qwen Code the script
+cannot play, because it takes the client's messages for notes. No model was involved in these figures; what a small one
+gained on tuning tasks is in `evals/gain/PLAN.md`, and is no proof. Checks are tests of our own suite, counted. Times were
+measured while the machine had little else to do, except those of a warm recall, which are CPU time beside other work.
 """
 
 
