@@ -9,6 +9,8 @@ python -m benchmarks.code names REPOSITORY...   see benchmarks/code_names.py
 python -m benchmarks.code callers REPOSITORY    callers of functions with a unique name
 python -m benchmarks.code edges REPOSITORY      a sample of callers of other functions, to label by hand
 python -m benchmarks.code tasks REPOSITORY      files found from the messages of commits
+python -m benchmarks.code containers|moves|impact REPOSITORY         see benchmarks/code_mined.py
+python -m benchmarks.code tree|switch|many …    see benchmarks/code_trees.py
 """
 
 import argparse
@@ -27,9 +29,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks import code_changes, code_graph, code_names
+from benchmarks import code_changes, code_graph, code_mined, code_names, code_trees
 from hivemind.codebase import git
 from hivemind.codebase.database import select
+from hivemind.codebase.extraction import NOTHING_AROUND
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.matching import match
@@ -49,6 +52,8 @@ def main() -> None:
         return code_changes.main()
     if name == "names":
         return code_names.main(sys.argv[2:])
+    if name in code_trees.COMMANDS:
+        return code_trees.main(sys.argv[1:])
     parser = argparse.ArgumentParser(prog="benchmarks.code", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("index")
@@ -59,6 +64,9 @@ def main() -> None:
         ("callers", code_graph.measure_callers),
         ("edges", code_graph.print_edges),
         ("tasks", code_graph.measure_tasks),
+        ("containers", code_mined.measure_containers),
+        ("moves", code_mined.measure_moves),
+        ("impact", code_mined.print_impact),
     ):
         command = commands.add_parser(name)
         command.add_argument("repository", type=Path)
@@ -207,7 +215,7 @@ def make_judge(
         if after is None or before.fingerprint.raw == after.fingerprint.raw:
             return assess_change(Anchor.of(before, old_commit), after, new_commit)
         old_file, new_file = parse(f"{old_commit}:{before.path}"), parse(f"{new_commit}:{after.path}")
-        return code_changes.judge_symbols(before, after, old_file, new_file, code_changes.never_renamed)
+        return code_changes.judge_symbols(before, after, old_file, new_file, NOTHING_AROUND)
 
     return judge_pair
 

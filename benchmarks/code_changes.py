@@ -14,19 +14,22 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from tree_sitter import Node
 
 from hivemind.codebase import git
-from hivemind.codebase.comparison import Version, WasRenamed, compare_versions, find_version
+from hivemind.codebase.comparison import compare_versions, find_version
+from hivemind.codebase.extraction import NOTHING_AROUND, Surroundings, Version
 from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.graph import is_test
 from hivemind.codebase.matching import match
 from hivemind.codebase.staleness import assess_change
 from hivemind.codebase.symbols import Definition, ParsedFile, outline, parse_file
+from hivemind.codebase.versions import was_renamed_in_file
 from hivemind.model.code import LOOSE_KINDS, Anchor, Staleness, Symbol
 
 COMMANDS = ("mutations", "refactorings", "pairs", "verdicts")
@@ -34,6 +37,8 @@ LENGTHS = ((4, 8), (9, 15), (16, 30), (31, 80))
 LANGUAGES = ("python", "typescript", "javascript", "go", "java", "rust", "c", "cpp", "ruby", "kotlin", "php", "csharp")
 MAX_PAIR_LINES = 120
 """Longer symbols are not labelled, because nobody reads them whole."""
+MAX_SEARCHED = 40
+"""Files with a name that are searched for its definition."""
 FUNCTIONS = frozenset({"function", "method"})
 
 
@@ -46,7 +51,7 @@ class Edit(NamedTuple):
     text: bytes
 
 
-def judge_texts(path: str, old: bytes, new: bytes, qualified: str, was_renamed: WasRenamed) -> Staleness | None:
+def judge_texts(path: str, old: bytes, new: bytes, qualified: str, around: Surroundings) -> Staleness | None:
     """Judge a symbol as the product does, with the old file and the new one; None if the old one has none such."""
     # C declares a function before it defines it; the definition is meant.
     old_symbols, new_symbols = (
@@ -57,7 +62,7 @@ def judge_texts(path: str, old: bytes, new: bytes, qualified: str, was_renamed: 
     if before is None:
         return None
     after = next((symbol for symbol in new_symbols if symbol.ordinal == before.ordinal), None)
-    return judge_symbols(before, after, parse_file(path, old), parse_file(path, new), was_renamed)
+    return judge_symbols(before, after, parse_file(path, old), parse_file(path, new), around)
 
 
 def judge_symbols(
@@ -65,24 +70,20 @@ def judge_symbols(
     after: Symbol | None,
     old_file: ParsedFile | None,
     new_file: ParsedFile | None,
-    was_renamed: WasRenamed,
+    around: Surroundings,
 ) -> Staleness:
     """Judge a symbol by two parsed files."""
     anchor = Anchor.of(before)
     if after is None or before.fingerprint.raw == after.fingerprint.raw or before.kind in LOOSE_KINDS:
         return assess_change(anchor, after)
     old_version, new_version = _version(old_file, before), _version(new_file, after)
-    difference = compare_versions(old_version, new_version, was_renamed) if old_version and new_version else None
+    difference = compare_versions(old_version, new_version, around) if old_version and new_version else None
     return assess_change(anchor, after, "", difference)
 
 
 def _version(file: ParsedFile | None, symbol: Symbol) -> Version | None:
     raw = symbol.fingerprint.raw
     return file and find_version(file, symbol.qualified, symbol.family, lambda source: digest(source) == raw)
-
-
-def never_renamed(_: str, __: str) -> bool:
-    return False
 
 
 # --- edits by a program -----------------------------------------------------------------------------------------------
@@ -161,10 +162,46 @@ def list_refactorings(language: str, source: bytes, function: Node) -> Iterator[
         indent = source[:at].rpartition(b"\n")[2]
         yield Edit("comment", at, at, COMMENT.get(language, b"// a new remark") + b"\n" + indent)
         yield Edit("blank line", at, at, b"\n" + indent)
+    yield from _list_rewrites(language, source, function)
     arguments = [node for node in walk(function) if node.type in ("argument_list", "arguments")]
     if longer := [node for node in arguments if node.named_child_count > 1 and b"\n" not in (node.text or b"")]:
         commas = [child for child in longer[0].children if child.type == ","]
         yield Edit("line break", commas[0].start_byte, commas[0].end_byte, b",\n            ")
+
+
+def _list_rewrites(language: str, source: bytes, function: Node) -> Iterator[Edit]:
+    """Yield an if with its branches exchanged, and a returned value that got a name."""
+    for node in walk(function):
+        condition, then, alternative = (
+            node.child_by_field_name(name) for name in ("condition", "consequence", "alternative")
+        )
+        if node.type == "if_statement" and condition and then and alternative and alternative.type != "elif_clause":
+            other = alternative if alternative.type == then.type else alternative.child_by_field_name("body")
+            other = other or next((child for child in alternative.named_children if child.type == then.type), None)
+            is_plain = other is not None and node.child_by_field_name("initializer") is None
+            # Of `elif` and `else if` the branches are no blocks of their own.
+            if is_plain and other is not None and len(node.children_by_field_name("alternative")) == 1:
+                inner = condition.text or b""
+                negated = b"not (" + inner + b")" if language == "python" else b"!(" + inner + b")"
+                negated = b"(" + negated + b")" if inner.startswith(b"(") else negated
+                between = source[then.end_byte : other.start_byte]
+                swapped = (other.text or b"") + between + (then.text or b"")
+                text = negated + source[condition.end_byte : then.start_byte] + swapped
+                yield Edit("invert if", condition.start_byte, other.end_byte, text)
+        if node.type == "return_statement" and language in NAMED_VALUE and len(node.named_children) == 1:
+            value = node.named_children[0]
+            indent = source[: node.start_byte].rpartition(b"\n")[2]
+            if not indent.strip() and value.child_count and b"\n" not in (value.text or b""):
+                line = NAMED_VALUE[language] % (value.text or b"")
+                yield Edit(
+                    "name a value", node.start_byte, node.end_byte, line + b"\n" + indent + b"return named_value"
+                )
+
+
+NAMED_VALUE = {
+    "python": b"named_value = %b", "typescript": b"const named_value = %b", "javascript": b"const named_value = %b",
+    "go": b"named_value := %b",
+}  # fmt: skip
 
 
 def walk(top: Node) -> Iterator[Node]:
@@ -216,7 +253,7 @@ def measure_edits(repositories: Sequence[Path], count: int, is_mutation: bool, i
                 new = source[: edit.start] + edit.text + source[edit.end :]
                 if new == source or (file := parse_file(path, new)) is None or file.root.has_error:
                     continue
-                result = judge_texts(path, source, new, definition.qualified, never_renamed)
+                result = judge_texts(path, source, new, definition.qualified, NOTHING_AROUND)
                 if result is None:
                     continue
                 bucket = next(f"{first}-{last} lines" for first, last in LENGTHS if first <= lines <= last)
@@ -254,10 +291,39 @@ def judge_commit(root: Path, commit: str, label: str = "") -> Iterator[CommitCha
         return
     sources = git.read_blobs(root, [f"{side}:{path}" for path in code_paths for side in (f"{commit}^", commit)])
     old, new = ([*_list_symbols(sources, side, code_paths)] for side in (f"{commit}^", commit))
+    files: dict[str, ParsedFile | None] = {}
+
+    def parse(side: str, path: str) -> ParsedFile | None:
+        name = f"{side}:{path}"
+        if name not in files:
+            files[name] = parse_file(path, sources[name])
+        return files[name]
+
+    around = _look_around(root, commit, old, new)
+    for before, after in match(old, new, moves):
+        if after is None or before.fingerprint.raw == after.fingerprint.raw or before.kind in LOOSE_KINDS:
+            continue
+        if label and before.label != label:
+            continue
+        if before.end_line - before.line > MAX_PAIR_LINES or re.search("test|vendor", before.path):
+            continue
+        old_file, new_file = parse(f"{commit}^", before.path), parse(commit, after.path)
+        result = judge_symbols(before, after, old_file, new_file, around)
+        texts = [_version(file, symbol) for file, symbol in ((old_file, before), (new_file, after))]
+        if texts[0] and texts[1]:
+            yield CommitChange(commit, result, *(_cut(version) for version in texts if version))
+
+
+def _look_around(root: Path, commit: str, old: Sequence[Symbol], new: Sequence[Symbol]) -> Surroundings:
+    """What the tree before and after a commit says about names, as the product asks git and its index."""
     old_names, new_names = {symbol.name for symbol in old}, {symbol.name for symbol in new}
 
     def was_renamed(old_name: str, new_name: str) -> bool:
         if new_name in new_names - old_names and old_name in old_names - new_names:
+            return True
+        paths = {symbol.path for symbol in new if symbol.name == new_name}
+        pairs = (([symbol for symbol in side if symbol.path == path] for side in (old, new)) for path in paths)
+        if any(was_renamed_in_file(before, after, old_name, new_name) for before, after in pairs):
             return True
         # As the product does for names that are no symbols, with the whole tree.
         places = git.find_files_with_word_at(root, commit, new_name)
@@ -267,26 +333,14 @@ def judge_commit(root: Path, commit: str, label: str = "") -> Iterator[CommitCha
             and git.contains_word(root, new_name, 20.0, f"{commit}^") is False
         )
 
-    files: dict[str, ParsedFile | None] = {}
+    def find(side: str, name: str) -> list[Version]:
+        paths = git.find_files_with_word_at(root, side, name)
+        code_paths = [path for path in paths if language_of(path) in LANGUAGES][:MAX_SEARCHED]
+        blobs = git.read_blobs(root, [f"{side}:{path}" for path in code_paths])
+        files = [parse_file(blob.partition(":")[2], source) for blob, source in blobs.items()]
+        return [Version(file, each) for file in files if file for each in file.definitions if each.name == name]
 
-    def parse(side: str, path: str) -> ParsedFile | None:
-        name = f"{side}:{path}"
-        if name not in files:
-            files[name] = parse_file(path, sources[name])
-        return files[name]
-
-    for before, after in match(old, new, moves):
-        if after is None or before.fingerprint.raw == after.fingerprint.raw or before.kind in LOOSE_KINDS:
-            continue
-        if label and before.label != label:
-            continue
-        if before.end_line - before.line > MAX_PAIR_LINES or re.search("test|vendor", before.path):
-            continue
-        old_file, new_file = parse(f"{commit}^", before.path), parse(commit, after.path)
-        result = judge_symbols(before, after, old_file, new_file, was_renamed)
-        texts = [_version(file, symbol) for file, symbol in ((old_file, before), (new_file, after))]
-        if texts[0] and texts[1]:
-            yield CommitChange(commit, result, *(_cut(version) for version in texts if version))
+    return Surroundings(was_renamed, partial(find, f"{commit}^"), partial(find, commit))
 
 
 def _cut(version: Version) -> bytes:
@@ -305,7 +359,9 @@ def print_pairs(
     """Print one changed symbol of each of some random commits, with its diff."""
     draw = random.Random(seed)
     subjects = ("--extended-regexp", "--regexp-ignore-case", f"--grep={subject_pattern}") if subject_pattern else ()
-    listing = git.run(root, "log", "--no-merges", "--format=%H", f"-n{commits}", *subjects, "HEAD").decode().split()
+    # A root commit has nothing to compare with.
+    options = ("--no-merges", "--min-parents=1", "--format=%H", f"-n{commits}")
+    listing = git.run(root, "log", *options, *subjects, "HEAD").decode().split()
     for commit in draw.sample(listing, len(listing)):
         if not count:
             return

@@ -5,17 +5,16 @@ a parenthesis, outside of comments and definitions. Tasks: the first line of a c
 before the commit; the truth are the files that it changed. BM25 over the content of all files is the baseline.
 """
 
-import math
 import random
 import re
 import statistics
 import tempfile
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from benchmarks.content import rank_by_content, read_documents
 from benchmarks.measure import quantiles
 from benchmarks.related import walk
 from hivemind.codebase import graph
@@ -31,7 +30,6 @@ MIN_NAME = 4
 _COMMENT_LINE = re.compile(r"^\s*(?://|#(?!\s*define)|\*|/\*|--)")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _DEFINITION = r"(?:\b(?:def|func|fn|function|class|fun)\s+(?:\([^)]*\)\s*)?)"
-_WORD = re.compile(rb"[A-Za-z][A-Za-z0-9_]{2,}")
 
 
 def measure_callers(repository: Path, count: int) -> None:
@@ -155,7 +153,9 @@ def measure_tasks(repository: Path, commits: int) -> None:
         files = [file.path for file in graph.find_by_task(commit.tree_index, task, SHOWN)]
         costs.append((time.process_time() - start) * 1000)
         ours.append(_share(files, commit.files))
-        baseline.append(_share(_rank_by_content(commit.tree_index, task), commit.files))
+        terms = {part for term in extract_terms(task) for part in split_identifier(term)}
+        documents = dict(read_documents(commit.tree_index))
+        baseline.append(_share(rank_by_content(documents, terms)[:SHOWN], commit.files))
     p50, p95 = quantiles(costs)
     print(f"{repository.name}: {len(ours)} commits")
     print(f"  recall@{SHOWN} {statistics.mean(ours):.3f}; BM25 over content {statistics.mean(baseline):.3f}")
@@ -164,35 +164,3 @@ def measure_tasks(repository: Path, commits: int) -> None:
 
 def _share(files: Sequence[str], expected: Sequence[str]) -> float:
     return len({*expected} & {*files}) / len(expected)
-
-
-@lru_cache(maxsize=200_000)
-def _count_words(path: Path, stamp: int) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for identifier, count in Counter(_WORD.findall(path.read_bytes())).items():
-        for part in split_identifier(identifier.decode()):
-            counts[part] += count
-    return counts
-
-
-def _rank_by_content(index: CodeIndex, task: str) -> list[str]:
-    """The best files by BM25 with the usual parameters (k1 1.2, b 0.75) over all words of all files."""
-    documents = dict(_read_documents(index))
-    terms = {part for term in extract_terms(task) for part in split_identifier(term)}
-    lengths = {path: sum(counts.values()) for path, counts in documents.items()}
-    average = statistics.mean(lengths.values()) or 1.0
-    scores: defaultdict[str, float] = defaultdict(float)
-    for term in terms:
-        holders = [path for path, counts in documents.items() if term in counts]
-        weight = math.log(1 + (len(documents) - len(holders) + 0.5) / (len(holders) + 0.5))
-        for path in holders:
-            frequency = documents[path][term]
-            scores[path] += weight * frequency * 2.2 / (frequency + 1.2 * (0.25 + 0.75 * lengths[path] / average))
-    return sorted(scores, key=lambda path: -scores[path])[:SHOWN]
-
-
-def _read_documents(index: CodeIndex) -> Iterator[tuple[str, Counter[str]]]:
-    for path in index.paths():
-        file = index.root / path
-        if file.is_file() and file.stat().st_size < 1_000_000:
-            yield path, _count_words(file, file.stat().st_mtime_ns)

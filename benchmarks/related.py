@@ -3,25 +3,33 @@
 python -m benchmarks.related REPOSITORY [--commits 200]
 
 For each commit of 2 to 10 files, in the tree and with the history before it: from each of its files in turn, the share
-of the others among the first ten results. Files that the commit adds cannot be found and are left out. The baseline is
-the files of the same folder.
+of the others among the first ten results. Files that the commit adds cannot be found and are left out. Baselines are
+the files of the same folder, the files that most commits before changed together with it, and BM25 over the content of
+all files with its most telling words.
 """
 
 import argparse
+import math
 import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.content import count_words, rank_by_content, read_documents
 from benchmarks.measure import quantiles
 from hivemind.codebase import git
 from hivemind.codebase.graph import find_related
 from hivemind.codebase.index import CodeIndex
 
 FEWEST, MOST, SHOWN = 2, 10, 10
+HISTORY, MOST_TOGETHER = 8_000, 50
+"""Commits that the baseline reads, and files of one from which it says nothing."""
+QUERY_WORDS = 25
+"""Words of a file that BM25 searches for; more make it worse."""
 
 
 class PastCommit(NamedTuple):
@@ -39,23 +47,56 @@ def main() -> None:
     parser.add_argument("repository", type=Path)
     parser.add_argument("--commits", type=int, default=200)
     options = parser.parse_args()
-    shares_found, shares_in_folder, costs = [], [], []
-    for commit in walk(options.repository.resolve(), options.commits):
-        shares = []
-        for seed in commit.files:
-            start = time.process_time()
-            answer = find_related(commit.tree_index, [seed], SHOWN)
-            costs.append((time.process_time() - start) * 1000)
-            shares.append(share([file.path for file in answer], commit.files, seed))
-        shares_found.append(statistics.mean(shares))
-        shares_in_folder.append(
-            statistics.mean(share(list_folder(commit.tree_index, seed), commit.files, seed) for seed in commit.files)
-        )
+    root = options.repository.resolve()
+    history = History(root)
+    costs: list[float] = []
+
+    def find(commit: PastCommit, seed: str) -> list[str]:
+        start = time.process_time()
+        answer = find_related(commit.tree_index, [seed], SHOWN)
+        costs.append((time.process_time() - start) * 1000)
+        return [file.path for file in answer]
+
+    methods: dict[str, Callable[[PastCommit, str], list[str]]] = {
+        f"recall@{SHOWN}": find,
+        "same folder": lambda commit, seed: list_folder(commit.tree_index, seed),
+        "changed together": lambda commit, seed: history.rank(commit.commit, seed),
+        "BM25": lambda commit, seed: rank_by_words(commit.tree_index, seed),
+    }
+    shares: dict[str, list[float]] = {name: [] for name in methods}
+    for commit in walk(root, options.commits):
+        for name, method in methods.items():
+            results = [share(method(commit, seed), commit.files, seed) for seed in commit.files]
+            shares[name].append(statistics.mean(results))
     p50, p95 = quantiles(costs)
-    print(f"{options.repository.name}: {len(shares_found)} commits of {FEWEST} to {MOST} files")
-    found_mean, folder_mean = statistics.mean(shares_found), statistics.mean(shares_in_folder)
-    print(f"  recall@{SHOWN} {found_mean:.3f}; same folder alone {folder_mean:.3f}")
+    print(f"{options.repository.name}: {len(shares['BM25'])} commits of {FEWEST} to {MOST} files")
+    print("  " + ", ".join(f"{name} {statistics.mean(values):.3f}" for name, values in shares.items()))
     print(f"  p50 {p50:.1f} ms, p95 {p95:.1f} ms of CPU for one answer")
+
+
+class History:
+    """Which files were changed together, at any commit of the past."""
+
+    def __init__(self, root: Path) -> None:
+        self.commits = [*git.read_commits(root, limit=HISTORY)]
+        self.positions = {commit.id: position for position, commit in enumerate(self.commits)}
+
+    def rank(self, commit: str, seed: str) -> list[str]:
+        """The files that most commits before this one changed together with another file."""
+        earlier = self.commits[self.positions[commit] + 1 :]
+        together = (other.files for other in earlier if seed in other.files and len(other.files) <= MOST_TOGETHER)
+        counts = Counter(path for files in together for path in files if path != seed)
+        return [path for path, _ in counts.most_common(SHOWN)]
+
+
+def rank_by_words(index: CodeIndex, seed: str) -> list[str]:
+    """The best files by BM25 for the words of a file that are rare elsewhere."""
+    documents = dict(read_documents(index))
+    words = documents.get(seed) or count_words(index.root / seed, 0)
+    spread = Counter(word for counts in documents.values() for word in counts.keys() & words.keys())
+    weights = {word: count * math.log(len(documents) / (spread[word] or 1)) for word, count in words.items()}
+    query = sorted(weights, key=lambda word: -weights[word])[:QUERY_WORDS]
+    return [path for path in rank_by_content(documents, query) if path != seed][:SHOWN]
 
 
 def walk(root: Path, commits: int, fewest: int = FEWEST) -> Iterator[PastCommit]:

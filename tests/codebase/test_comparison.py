@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase.comparison import CodeDifference, Version, compare_versions
+from hivemind.codebase.comparison import CodeDifference, compare_versions
+from hivemind.codebase.extraction import NOTHING_AROUND, Surroundings, Version
 from hivemind.codebase.symbols import parse_file
 from hivemind.model.code import LineChange
 
@@ -135,7 +136,7 @@ def compare(path: str, old: str, new: str, name: str) -> CodeDifference:
         for definition in file.definitions
         if definition.qualified == name
     ]
-    return compare_versions(versions[0], versions[1], lambda *_: False)
+    return compare_versions(versions[0], versions[1], NOTHING_AROUND)
 
 
 def edit(path: str, old: str, new: str) -> CodeDifference:
@@ -241,8 +242,12 @@ def test_a_part_may_become_a_function_of_its_own_and_back() -> None:
     assert not compare("a.py", whole, parts, "f").exists
     assert not compare("a.py", parts, whole, "f").exists
     assert compare("a.py", whole, parts.replace("9", "8"), "f").is_own
-    # A function that was there before is another one, to which the code switched.
-    assert compare("a.py", whole + helper, parts, "f").is_own
+    # A function that was there before may be used instead, if it does the same.
+    assert not compare("a.py", whole + helper, parts, "f").exists
+    assert compare("a.py", whole + helper.replace("9", "8"), parts.replace("9", "8"), "f").is_own
+    # Nothing was taken out of the first version: a call was added.
+    added = whole.replace("    return b", "    check(b)\n    return b")
+    assert compare("a.py", whole + "def check(b):\n    pass\n", added + "def check(b):\n    pass\n", "f").is_own
 
 
 def test_a_value_may_get_a_name() -> None:
@@ -252,6 +257,36 @@ def test_a_value_may_get_a_name() -> None:
     assert not compare("a.py", plain, named, "f").exists
     assert not compare("a.py", named, plain, "f").exists
     assert compare("a.py", plain, named.replace("9", "8"), "f").is_own
+
+
+def test_a_constructor_is_renamed_with_its_class() -> None:
+    old = "class Shop {\n  int a;\n  Shop(int b) { a = b; }\n}\n"
+    files = [parse_file("A.java", text.encode()) for text in (old, old.replace("Shop", "Store"))]
+    versions = [Version(file, file.definitions[1]) for file in files if file]
+    other = parse_file("A.java", old.replace("Shop", "Store").replace("a = b", "a = 0").encode())
+    assert other
+
+    assert not compare_versions(versions[0], versions[1], NOTHING_AROUND).exists
+    assert compare_versions(versions[0], Version(other, other.definitions[1]), NOTHING_AROUND).members
+
+
+def test_a_constant_or_a_helper_may_be_in_another_file() -> None:
+    old, new = (
+        "package p\n\nfunc f(a int) int {\n\tif a > 500 {\n\t\treturn 0\n\t}\n\treturn a\n}\n",
+        "package p\n\nfunc f(a int) int {\n\tif a > lib.Limit {\n\t\treturn 0\n\t}\n\treturn a\n}\n",
+    )
+    files = [parse_file("a.go", text.encode()) for text in (old, new)]
+    versions = [Version(file, file.definitions[1]) for file in files if file]
+
+    def find(value: str) -> Surroundings:
+        library = parse_file("lib.go", f"package lib\n\nconst Limit = {value}\n".encode())
+        definitions = (
+            [Version(library, each) for each in library.definitions if each.name == "Limit"] if library else []
+        )
+        return NOTHING_AROUND._replace(find_new=lambda name: definitions if name == "Limit" else [])
+
+    assert not compare_versions(versions[0], versions[1], find("500")).exists
+    assert compare_versions(versions[0], versions[1], find("501")).is_own
 
 
 def test_annotations_that_silence_warnings_are_like_comments() -> None:

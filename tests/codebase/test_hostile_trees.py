@@ -156,3 +156,34 @@ def test_a_file_that_takes_too_long_to_parse_is_a_file_without_symbols() -> None
 
     assert [symbol.kind for symbol in bomb.symbols] == ["file"]
     assert [symbol.kind for symbol in plain.symbols] == ["file", "table", "key"]
+
+
+def test_nesting_that_would_crash_the_parser_makes_a_file_without_symbols() -> None:
+    depth = 600
+    compact = outline("compact.yaml", b"- " * depth)
+    indented = outline("indented.yaml", b"".join(b" " * level + b"a:\n" for level in range(depth)))
+    zero_indented = outline(
+        "pairs.yaml", b"".join(b"  " * level + b"a:\n" + b"  " * level + b"- " for level in range(90))
+    )
+    plain = outline("plain.yaml", b"a:\n  b: 1\n")
+
+    assert [symbol.kind for symbol in compact.symbols] == ["file"]
+    assert [symbol.kind for symbol in indented.symbols] == ["file"]
+    assert zero_indented.symbols[0].kind == "file"
+    assert [symbol.kind for symbol in plain.symbols] == ["file", "table", "key"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux says there how much memory is in use")
+def test_the_text_of_parsed_files_is_freed() -> None:
+    def memory_mb() -> float:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    source = b"# A comment, which is parsed fast.\n" * 10_000
+    outline("a.py", source)
+    before = memory_mb()
+    for number in range(40):
+        # A changed text is new to the process, as that of another file.
+        outline("a.py", b"# %d\n" % number + source)
+
+    assert 40 * len(source) / 1e6 > 10
+    assert memory_mb() - before < 5

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from hivemind.codebase.database import select
+from hivemind.codebase.database import BULK_CACHE_KB, select
 from hivemind.codebase.graph import find_by_task, find_callers, find_related
-from hivemind.codebase.index import CodeIndex
+from hivemind.codebase.index import BATCH_BYTES, BATCH_FILES, CodeIndex
 from hivemind.codebase.links import find
 from hivemind.model.code import SymbolChange
 
@@ -53,6 +53,45 @@ def test_an_index_sees_what_changed_appeared_and_went(workspace: "Workspace") ->
     assert workspace.index.refresh() == 0
     assert "app/new.py" in workspace.index.paths()
     assert "app/unrelated.py" not in workspace.index.paths()
+
+
+def test_words_are_searched_as_files_change_appear_and_go(workspace: "Workspace") -> None:
+    workspace.write("a.py", "def settle(): pass\n")
+    workspace.write("b.py", "def refund(): pass\n")
+    workspace.index.refresh()
+    workspace.write("a.py", "def charge(): pass\n")
+    workspace.remove("b.py")
+    # It gets the row id of the file that is gone.
+    workspace.write("c.py", "def deliver(): pass\n")
+
+    workspace.index.refresh()
+
+    query = "SELECT f.path FROM contents c JOIN files f ON f.id = c.rowid WHERE contents MATCH ?"
+    paths = {word: list(select(workspace.index.db, query, word)) for word in ("settle", "refund", "charge", "deliver")}
+    assert paths == {"settle": [], "refund": [], "charge": [("a.py",)], "deliver": [("c.py",)]}
+
+
+def test_indexing_uses_more_memory_only_while_it_writes(workspace: "Workspace") -> None:
+    earlier = workspace.index.db.pragma("cache_size")
+    sizes: list[int] = []
+    workspace.write("a.py", "x = 1\n")
+
+    workspace.index.refresh(lambda *_: sizes.append(workspace.index.db.pragma("cache_size")))
+
+    assert sizes == [-BULK_CACHE_KB]
+    assert workspace.index.db.pragma("cache_size") == earlier
+
+
+def test_large_files_are_read_a_few_at_a_time(workspace: "Workspace") -> None:
+    for number in range(4):
+        workspace.write(f"large{number}.txt", f"{number}\n" * (BATCH_BYTES * 2 // 5 // 2))
+    for number in range(BATCH_FILES):
+        workspace.write(f"small{number}.txt", f"{number}\n")
+    counts: list[int] = []
+
+    workspace.index.refresh(lambda count, _: counts.append(count))
+
+    assert counts == [2, 2 + BATCH_FILES, 4 + BATCH_FILES]
 
 
 def test_an_ignored_file_is_not_indexed(workspace: "Workspace") -> None:

@@ -15,7 +15,7 @@ from hivemind.curate import anchor
 from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness, SymbolChange
 
-ANCHORS_AT_ONCE = 5
+ANCHORS_AT_ONCE = 1
 """Anchors that are judged between two looks at the clock."""
 
 MISSING_TEXT = "no longer in its place; it is being searched for"

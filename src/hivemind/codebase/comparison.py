@@ -5,11 +5,13 @@ independent statements, and variables that are used once. Anything else may chan
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from hivemind.codebase.extraction import Surroundings, Version, is_extraction, list_constants, shorten_imports
+from hivemind.codebase.normal_forms import normalise
 from hivemind.codebase.symbols import Definition, ParsedFile
 from hivemind.codebase.syntax import (
     Branch,
@@ -19,28 +21,14 @@ from hivemind.codebase.syntax import (
     build_tree,
     holds_statements,
     inline_variables,
-    iter_names,
     iter_tokens,
+    list_header_types,
     substitute,
 )
 from hivemind.model.code import CALLABLES, LineChange
 
-WasRenamed = Callable[[str, str], bool]
-"""Whether a name that is not local was renamed in the whole tree, from the first to the second."""
-
 MAX_LINE = 90
 """Characters of a changed line that are shown."""
-
-_GLUE = frozenset(
-    {"return", "await", "async", "self", "this", "super", "const", "let", "var", "val", "mut", "static"}
-    | {".", "?", "->", "&", "*", "=", ":=", ":"}
-)
-"""Tokens that a function of its own needs or spares."""
-
-_GUARD = frozenset(["if", "else", "<", ">", "==", "!=", "!", "0", "1", "NULL", "null", "nil", "None"])
-"""Tokens with which a caller may look at the result of that function: `if err != nil`."""
-
-MAX_GUARD_TOKENS = 6
 
 MAX_SWAPPED = 300
 """Pairs of statements in another order; a block with more was rewritten, and comparing them would take long."""
@@ -49,11 +37,7 @@ MAX_COMPARED = 1_000
 """Lines or tokens between the first and the last change that are compared; the time grows with their square."""
 
 
-class Version(NamedTuple):
-    """A definition in one version of its file."""
-
-    file: ParsedFile
-    definition: Definition
+_DECLARATION = re.compile(r"^(?:local_variable_declaration|declaration|variable_declaration)$")
 
 
 class MemberChange(NamedTuple):
@@ -90,10 +74,10 @@ def find_version(file: ParsedFile, qualified: str, family: str, is_same: Callabl
     return next((Version(file, definition) for definition in matches), None)
 
 
-def compare_versions(old: Version, new: Version, was_renamed: WasRenamed) -> CodeDifference:
+def compare_versions(old: Version, new: Version, around: Surroundings) -> CodeDifference:
     """Compare two versions of a definition with all its members."""
-    members = tuple(_compare_members(old, new, was_renamed))
-    is_own = not _are_equivalent(old, new, was_renamed)
+    members = tuple(_compare_members(old, new, around))
+    is_own = not _are_equivalent(old, new, around)
     if not is_own and not members:
         return CodeDifference(is_own, members, (), ())
     return CodeDifference(is_own, members, tuple(_diff_lines(old, new)), tuple(_diff_tokens(old, new)))
@@ -103,13 +87,13 @@ def _family(definition: Definition) -> str:
     return "callable" if definition.kind in CALLABLES else definition.kind
 
 
-def _compare_members(old: Version, new: Version, was_renamed: WasRenamed) -> Iterator[MemberChange]:
+def _compare_members(old: Version, new: Version, around: Surroundings) -> Iterator[MemberChange]:
     old_members, new_members = _group_members(old), _group_members(new)
     for key, definition in old_members.items():
         after = new_members.get(key)
         if after is None:
             yield MemberChange(definition.name, "removed")
-        elif compare_versions(Version(old.file, definition), Version(new.file, after), was_renamed).exists:
+        elif compare_versions(Version(old.file, definition), Version(new.file, after), around).exists:
             yield MemberChange(definition.name, "changed")
     for key, definition in new_members.items():
         if key not in old_members:
@@ -118,47 +102,51 @@ def _compare_members(old: Version, new: Version, was_renamed: WasRenamed) -> Ite
 
 def _group_members(version: Version) -> dict[tuple[str, str, int], Definition]:
     members = (version.file.definitions[position] for position in version.definition.members)
-    return {(member.name, _family(member), member.ordinal): member for member in members}
+    own_name = version.definition.name
+    # A constructor that is called like its class is renamed with it.
+    names = ((member, "" if member.name == own_name else member.name) for member in members)
+    return {(name, _family(member), member.ordinal): member for member, name in names}
 
 
-def _are_equivalent(old: Version, new: Version, was_renamed: WasRenamed) -> bool:
-    before, after = build_tree(*old), build_tree(*new)
+def _are_equivalent(old: Version, new: Version, around: Surroundings) -> bool:
+    has_header_types = not _only_adds_types(old, new)
+    before, after = (build_tree(*version, has_header_types=has_header_types) for version in (old, new))
     if before is None or after is None:
         return False
-    old_names, new_names = ({each.name for each in version.file.definitions} for version in (old, new))
+    before, after = shorten_imports(before, old, new), shorten_imports(after, new, old)
     # A constant that only one version has is replaced by its value: somebody gave the value a name.
     named = (
-        substitute(before, _list_constants(old.file, before, new_names)),
-        substitute(after, _list_constants(new.file, after, old_names)),
+        substitute(before, list_constants(old.file, before, new, around.find_old)),
+        substitute(after, list_constants(new.file, after, old, around.find_new)),
     )
-    for old_tree, new_tree in ((before, after), named, tuple(map(inline_variables, named))):
+    for old_tree, new_tree in _list_forms(before, after, named):
         mapping = _NameMapping()
-        if mapping.fits(old_tree, new_tree) and all(was_renamed(*pair) for pair in mapping.global_renames):
+        if mapping.fits(old_tree, new_tree) and all(around.was_renamed(*pair) for pair in mapping.global_renames):
             return True
-    return _is_extraction(old, new, old_names) or _is_extraction(new, old, new_names)
+    return is_extraction(old, new, around.find_new) or is_extraction(new, old, around.find_old)
 
 
-def _list_constants(file: ParsedFile, tree: Tree, other_names: Collection[str]) -> Mapping[str, Tree]:
-    """The values of constants that a tree uses and that exist in this version of the file alone."""
-    used_names = {name.text for name in iter_names(tree)} - {*other_names}
-    values = {}
-    for definition in file.definitions:
-        is_used = definition.kind in ("const", "macro", "field") and definition.name in used_names
-        # A field that is assigned later is no constant, whatever its first value.
-        if is_used and not _is_assigned_again(definition, file.source):
-            value = build_tree(file, definition._replace(start=definition.body_start))
-            # Only plain values; others may depend on more than their text.
-            if value and len(value.children) == 1 and not any(iter_names(value)):
-                values[definition.name] = value.children[0]
-    return values
+def _only_adds_types(old: Version, new: Version) -> bool:
+    """Whether types in the header were added or removed, and none changed, in a language where they have no effect."""
+    definitions = (old.definition, new.definition)
+    if not old.file.grammar.has_erased_types or any(each.kind not in CALLABLES for each in definitions):
+        return False
+    # A decorator may read them.
+    if any(version.file.source[version.definition.start :][:1] == b"@" for version in (old, new)):
+        return False
+    before, after = list_header_types(*old), list_header_types(*new)
+    return before != after and all(before[name] == after[name] for name in before.keys() & after.keys())
 
 
-def _is_assigned_again(definition: Definition, source: bytes) -> bool:
-    name = rb"(?<![\w$])" + re.escape(definition.name.encode())
-    # `count = 1`, `count += 1`, `count++`; neither `count == 1` nor `count => 1`.
-    after = rb"\s*(?:(?:[-+*/%|&^:]|<<|>>|\|\||&&|\?\?)?=(?![=>])|\+\+|--)"
-    outside = source[: definition.start] + source[definition.end :]
-    return re.search(name + after + rb"|(?:\+\+|--)" + name + rb"\b", outside) is not None
+def _list_forms(before: Tree, after: Tree, named: tuple[Tree, Tree]) -> Iterator[tuple[Tree, Tree]]:
+    """Yield both trees in more and more general forms."""
+    yield before, after
+    for form in ((inline_variables(named[0]), inline_variables(named[1])), named):
+        yield form
+        old, new = map(normalise, form)
+        yield old, new
+        # A list that was filled in a loop may have become a value that is used once.
+        yield normalise(inline_variables(old)), normalise(inline_variables(new))
 
 
 class _NameMapping:
@@ -184,8 +172,15 @@ class _NameMapping:
             return old == new
         if old.kind != new.kind or len(old.children) != len(new.children):
             return False
+        if _DECLARATION.search(old.kind) and _is_inferred(old.children[0]) != _is_inferred(new.children[0]):
+            # A type that the compiler infers is the same as a written one.
+            return self.fits(old._replace(children=old.children[1:]), new._replace(children=new.children[1:]))
         pairs = _align_statements(old, new) if holds_statements(old) else zip(old.children, new.children, strict=True)
         return pairs is not None and all(self.fits(*pair) for pair in pairs)
+
+
+def _is_inferred(tree: Tree) -> bool:
+    return (tree.text if isinstance(tree, Name) else tree) in ("var", "auto")
 
 
 def _align_statements(old: Branch, new: Branch) -> list[tuple[Tree, Tree]] | None:
@@ -280,43 +275,3 @@ def _iter_all_tokens(version: Version) -> Iterator[str]:
     yield from iter_tokens(tree) if tree else ()
     for position in version.definition.members:
         yield from _iter_all_tokens(Version(version.file, version.file.definitions[position]))
-
-
-def _is_extraction(whole: Version, part: Version, other_names: Collection[str]) -> bool:
-    """Whether a part of the first version is now a function of its own, which the second one calls.
-
-    The tokens of both versions are counted: what the second lacks must be in functions that exist only beside it.
-    """
-    before, after = build_tree(*whole), build_tree(*part)
-    if before is None or after is None:
-        return False
-    # A local function that became one of its own is a helper too.
-    known_names = {name.text for name in iter_names(before) if not name.is_local}
-    names = {name.text for name in iter_names(after)} - known_names
-    helpers = [
-        definition
-        for definition in part.file.definitions
-        if definition.kind in CALLABLES and definition.name in names and definition.name not in other_names
-    ]
-    combined, free_tokens = _count_tokens(after), {*_GLUE, *(helper.name for helper in helpers)}
-    for helper in helpers:
-        tree = build_tree(part.file, helper)
-        if tree is None:
-            return False
-        header = Version(part.file, helper._replace(end=helper.body_start))
-        # What stands in the header, such as parameters and types, may be called something else outside.
-        free_tokens |= _count_tokens(build_tree(*header) or Branch("definition", ())).keys()
-        combined += _count_tokens(tree)
-    missing, added = _count_tokens(before) - combined, combined - _count_tokens(before)
-    guards = sum(count for token, count in added.items() if token in _GUARD - free_tokens)
-    is_same = not missing.keys() - free_tokens and not added.keys() - free_tokens - _GUARD
-    return bool(helpers) and is_same and guards <= MAX_GUARD_TOKENS
-
-
-def _count_tokens(tree: Tree) -> Counter[str]:
-    """Count the tokens of a tree without local names."""
-    if isinstance(tree, Branch):
-        return sum(map(_count_tokens, tree.children), Counter[str]())
-    if isinstance(tree, Name):
-        return Counter([tree.text] if not tree.is_local and tree.text else [])
-    return Counter([tree])

@@ -13,6 +13,12 @@ DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
 BUSY_TIMEOUT_MS = 5_000
 """How long a write waits for other processes."""
 
+BULK_CACHE_KB = 32_000
+"""Memory for pages while a tree is indexed; rows sorted by names and hashes are inserted all over the file."""
+
+BULK_JOURNAL_PAGES = 8_000
+"""Length of the journal at which it is copied into the file meanwhile; a page that changes often is copied once."""
+
 VERSION = 6
 """Part of the file's name; raise it with every change of the schema or of what is stored."""
 
@@ -98,6 +104,21 @@ def transaction(db: apsw.Connection) -> Iterator[None]:
         db.execute("ROLLBACK")
         raise
     db.execute("COMMIT")
+
+
+@contextmanager
+def bulk_writes(db: apsw.Connection) -> Iterator[None]:
+    """Use more memory and a longer journal in the block, so that pages are read and written less often."""
+    settings = {"cache_size": -BULK_CACHE_KB, "wal_autocheckpoint": BULK_JOURNAL_PAGES}
+    earlier = {name: db.pragma(name) for name in settings}
+    for name, value in settings.items():
+        db.pragma(name, value)
+    try:
+        yield
+    finally:
+        for name, value in earlier.items():
+            db.pragma(name, value)
+        db.pragma("shrink_memory")
 
 
 def _open(path: Path) -> apsw.Connection:

@@ -10,6 +10,7 @@ The head of a query file is read as settings, `; name: value`:
 * `noise`     tokens without meaning, such as an optional semicolon
 * `types`     `erased` if the type of a variable has no effect when the program runs
 * `inherits`  another query file that is read first
+* `unsafe`    a pattern of text that the grammar's own code cannot take; files with it are not parsed
 
 The captures: `@name`, `@body` and `@scope` inside a definition, which itself is captured by its kind
 (`@function`, `@class`, …; where several patterns fit, the first decides); `@extent` with `@name` for what
@@ -42,6 +43,8 @@ class Grammar:
     """Whether callers may name arguments, so that a renamed parameter changes the contract."""
     has_erased_types: bool
     """Whether the type of a variable has no effect when the program runs."""
+    unsafe: re.Pattern[bytes] | None
+    """Text that would crash the parser."""
 
 
 def language_of(path: str) -> str | None:
@@ -77,6 +80,7 @@ def load_grammar(language: str) -> Grammar | None:
         alike="alike" in settings,
         has_named_arguments=settings.get("arguments") == "named",
         has_erased_types=settings.get("types") == "erased",
+        unsafe=re.compile(settings["unsafe"].encode(), re.MULTILINE) if "unsafe" in settings else None,
     )
 
 
@@ -99,11 +103,14 @@ def _read_query(language: str) -> tuple[str, dict[str, str]]:
 def _token_pattern(quotes: list[str]) -> re.Pattern[bytes]:
     strings = []
     for quote in quotes:
-        delimiter = re.escape(quote)
+        delimiter, sign = re.escape(quote), re.escape(quote[0])
         # A short string ends with its line, so that a stray quote spoils one line and not the rest of the file.
-        inside = r"[^\\]" if len(quote) == 3 or quote == "`" else rf"[^\\{delimiter}\n]"
-        strings.append(rf"{delimiter}(?:{inside}|\\.)*?{delimiter}")
-    # Most tokens are words; trying them first is fastest.
-    words = r"[\w$\x80-\xff]+(?:\.\d\w*)?"
-    signs = r"[\x01\x02]|=>|->|[=!<>]=|&&|\|\||\+\+|--|::|\*\*|//|[^\s\w]"
-    return re.compile("|".join((words, *strings, signs)).encode(), re.DOTALL)
+        plain = rf"[^\\{sign}]*+" if len(quote) == 3 or quote == "`" else rf"[^\\{sign}\n]*+"
+        # In a string with three quotes, one or two of them are text.
+        special = rf"(?:\\.|{sign}(?!{sign}{sign}))" if len(quote) == 3 else r"\\."
+        strings.append(rf"{delimiter}{plain}(?:{special}{plain})*+{delimiter}")
+    # Words and the most frequent signs are tried first, and nothing is tried twice ("++"): this reads every file.
+    words = r"[\w$\x80-\xff]++(?:\.\d\w*)?"
+    single = r"[(){}\[\].,;]"
+    signs = r"=>|->|[=!<>]=|&&|\|\||\+\+|--|::|\*\*|//|[^\s\w]"
+    return re.compile("|".join((words, single, *strings, signs)).encode(), re.DOTALL)

@@ -33,6 +33,9 @@ from hivemind.model.code import FOLDER, LOCATION_FIELDS, Fingerprint, Symbol
 BATCH_FILES = 50
 """Files per transaction, which lasts a tenth of a second; nobody else can write in that time."""
 
+BATCH_BYTES = 1_000_000
+"""Size of these files together; what is read from larger ones takes a hundred megabytes in each process."""
+
 MAX_HISTORY_COMMITS = 8000
 """Newest commits that are counted for files edited together."""
 
@@ -374,7 +377,7 @@ class CodeIndex:
         return _is_current(stamp, row) if stamp else row is None
 
     def _refresh(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
-        with _without_collection():
+        with _without_collection(), database.bulk_writes(self.db):
             changed = self._read_and_store(paths, progress, is_whole=True)
         self._count_common_commits()
         self.set_fact("refreshed", str(time.time_ns()))
@@ -385,8 +388,7 @@ class CodeIndex:
         self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None, *, is_whole: bool = False
     ) -> int:
         """Read files, store what changed in them, and return how many changed."""
-        batches = (paths[start : start + BATCH_FILES] for start in range(0, len(paths), BATCH_FILES))
-        requests = (writing.make_requests(self.db, batch) for batch in batches)
+        requests = (writing.make_requests(self.db, batch) for batch in self._split_into_batches(paths))
         changed = file_count = 0
         for files in workers.read_files(self.root, requests, len(paths)):
             changed += writing.store_files(self.db, files)
@@ -395,6 +397,19 @@ class CodeIndex:
         # While another process fills the index, that process links all files in the end.
         writing.link_files(self.db, None if is_whole else MAX_QUICK_FILES)
         return changed
+
+    def _split_into_batches(self, paths: Sequence[str]) -> Iterator[list[str]]:
+        batch: list[str] = []
+        size = 0
+        for path in paths:
+            stamp = tree.stamp(self.root, path)
+            size += stamp.size if stamp else 0
+            if batch and (len(batch) == BATCH_FILES or size > BATCH_BYTES):
+                yield batch
+                batch, size = [], stamp.size if stamp else 0
+            batch.append(path)
+        if batch:
+            yield batch
 
     def _count_common_commits(self) -> None:
         """Count which files are edited together, in the commits since the last count."""

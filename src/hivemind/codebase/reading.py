@@ -1,13 +1,9 @@
-"""Read files of a tree into the rows that the index stores; as a program, for another process that indexes the tree.
-
-A worker process reads requests from its standard input, one JSON line each, and answers each with one line.
-"""
+"""Read files of a tree into the rows that the index stores, in this process or as a worker of another one."""
 
 import gc
-import json
+import pickle
 import sys
 import time
-from collections.abc import Iterable
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -43,7 +39,7 @@ class Request(NamedTuple):
 
 
 class FileRows(NamedTuple):
-    """What the index stores about a file; only strings, numbers and lists, so that it can be sent as JSON."""
+    """What the index stores about a file."""
 
     path: str
     read_ns: int
@@ -108,25 +104,16 @@ def lookup_triples(tokens: int, sketch: str) -> list[int]:
     return unpack_first(sketch, LOOKUP_TRIPLES) if tokens >= MIN_TOKENS else []
 
 
-def decode_rows(values: Iterable[list]) -> list[FileRows]:  # type: ignore[type-arg]
-    """The rows in the answer of a worker."""
-    return [
-        FileRows(path, read_ns, tuple(stamp) if stamp else None, ContentRows(*content) if content else None)
-        for path, read_ns, stamp, content in values
-    ]
-
-
-def main() -> None:
-    """Answer requests until the input ends, which it also does when the process at its other end is killed."""
+def run_worker(root: str) -> None:
+    """Answer pickled requests until the input ends, which it also does when the process at its other end is killed."""
     system.lower_priority(system.LOW_PRIORITY)
     # Symbols have no cycles, and searching for some takes a tenth of the time.
     gc.set_threshold(500_000)
-    root = Path(sys.argv[1])
-    for line in sys.stdin.buffer:
-        rows = [read_file(root, Request(*request)) for request in json.loads(line)]
-        sys.stdout.buffer.write(json.dumps(rows).encode() + b"\n")
+    while True:
+        try:
+            batch: list[Request] = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        rows = [read_file(Path(root), request) for request in batch]
+        pickle.dump(rows, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
         sys.stdout.buffer.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -32,6 +32,7 @@ _ASSIGNMENT_NODE = re.compile(r"assign|var_decl|range|for|operator_assignment")
 _PARAMETERS = re.compile(r"param")
 _PATTERN_NODE = re.compile(r"pattern|_list$|tuple|declarator|target|splat|^variable_name$|^list$")
 _VALUE_FIELDS = frozenset({"type", "value", "size", "default_value"})
+_TYPE_FIELDS = frozenset({"type", "return_type"})
 _MEMBER_FIELDS = frozenset({"attribute", "field", "property", "method"})
 _MEMBER_NODE = re.compile(r"attribute|member|field|selector|navigation|property")
 _ERASED_NODE = re.compile(r"^(?:type_annotation|type_arguments|type_parameters)$")
@@ -43,12 +44,23 @@ _TRANSPARENT = re.compile(
     r"^parenthesized|^(?:expression_list|pattern_list|block|statement_block|compound_statement|statement_list)$"
 )
 _VARIABLE_MODIFIERS = re.compile(r"param|local_variable|for_statement|resource")
+_DECLARATION = re.compile(r"^(?:lexical_declaration|variable_declaration|for_in_statement)$")
 _LOCAL_LEAVES = frozenset({"identifier", "simple_identifier", "variable_name"})
 _NAME_LEAVES = re.compile(r"identifier|^constant$|^name$")
 _QUOTE = re.compile(r"^[A-Za-z]{0,2}'{1,3}$")
 _LEAVES = re.compile(r"^(?:return|raise|throw|break|continue|goto|yield|defer|panic)$")
 _LOOP = re.compile(r"for_|^for|while|loop|range|_do|^do_|repeat|comprehension|generator")
 _FUNCTION = re.compile(r"lambda|closure|arrow_function|function_expression|func_literal|anonymous|^block$|do_block")
+_STABLE_NODE = re.compile(
+    r"^(?:attribute|member_expression|selector_expression|field_expression|field_access)$|^binary_|^unary_"
+)
+_DECLARED_NODE = re.compile(r"declarator$|^let_|^short_var|^variable_|^assignment$|_spec$")
+_OPERATION = re.compile(
+    r"binary|compar|unary|argument|^(?:not|and|or)$|call|invocation|subscript|return|boolean|assign"
+)
+_CHOICE_WORDS = frozenset({"if", "elif", "elsif", "else", "unless", "then", "end", "?", ":"})
+_TEXT_NODE = re.compile(r"content|fragment|specifier$|^template_string$")
+_CHOICE = re.compile(r"^(?:if|unless|elif|elsif|conditional|ternary)(?:_statement|_expression|_clause|_modifier)?$")
 _CALLS = re.compile(r"call|invocation|creation|^new_|await|macro_inv")
 
 
@@ -79,9 +91,9 @@ class _Binding(NamedTuple):
     is_parameter: bool = False
 
 
-def build_tree(file: ParsedFile, definition: Definition) -> Branch | None:
+def build_tree(file: ParsedFile, definition: Definition, *, has_header_types: bool = True) -> Branch | None:
     """The canonical tree of a definition without its members and its own name; None if it is too large."""
-    builder = _Builder(file, definition)
+    builder = _Builder(file, definition, has_header_types)
     top = list(_list_nodes(file.root, definition.start, definition.end))
     if definition.kind in MEMBERLESS_KINDS:
         for node in top:
@@ -104,12 +116,13 @@ def _list_nodes(root: Node, start: int, end: int) -> Iterator[Node]:
 class _Builder:
     """Builds the tree of one definition."""
 
-    def __init__(self, file: ParsedFile, definition: Definition) -> None:
-        self.grammar, self.definition = file.grammar, definition
+    def __init__(self, file: ParsedFile, definition: Definition, has_header_types: bool) -> None:
+        self.grammar, self.definition, self.source = file.grammar, definition, file.source
         members = [file.definitions[member] for member in definition.members]
         self.ignored = file.ignored
         # Ends are not compared exactly: those of definitions are cut at trailing white space.
         self.member_ends = {member.start: member.end for member in members}
+        self.has_header_types = has_header_types
         self.locals: set[str] = set()
         self.node_count = 0
 
@@ -135,8 +148,7 @@ class _Builder:
         span = (node.start_byte, node.end_byte)
         if span in self.ignored or self.node_count > MAX_NODES or self._is_member(node):
             return None
-        # Whether a variable may be assigned twice has no effect on code that compiles.
-        if node.type == "modifiers" and _text(node) == "final" and _VARIABLE_MODIFIERS.search(parent):
+        if _is_rebinding_word(node, parent) and self.definition.kind in MEMBERLESS_KINDS:
             return None
         if span == self.definition.name_span:
             return Name("", is_local=False)
@@ -150,29 +162,37 @@ class _Builder:
 
     def _is_erased(self, parent: Node, node: Node, field: str) -> bool:
         """Whether a node says only which type a variable inside of a body has, and that has no effect."""
-        if not self.grammar.has_erased_types or node.start_byte < self.definition.body_start:
+        if not self.grammar.has_erased_types:
             return False
+        if node.start_byte < self.definition.body_start:
+            return not self.has_header_types and (field in _TYPE_FIELDS or _is_type_sign(parent, node))
         is_type = (field == "type" and _VARIABLE_NODE.search(parent.type)) or _ERASED_NODE.search(node.type)
         # The types in a class body are its contract.
         return bool(is_type) and self.definition.kind in MEMBERLESS_KINDS
 
     def _build_leaf(self, node: Node, field: str, parent: str) -> Tree | None:
         text = _text(node)
-        if text in _PUNCTUATION or text.encode() in self.grammar.noise or not text.strip():
+        is_text = "string" in node.type or "content" in node.type
+        if text in _PUNCTUATION or text.encode() in self.grammar.noise or not (is_text or text.strip()):
             return None
         if node.type in _LOCAL_LEAVES or _NAME_LEAVES.search(node.type):
             is_member = field in _MEMBER_FIELDS or (field == "name" and not _BINDING_NODE.search(parent))
             return Name(text, is_local=node.type in _LOCAL_LEAVES and not is_member and text in self.locals)
         if self.grammar.alike and _QUOTE.match(text):
             return text.replace("'", '"')
-        return text if "string" in node.type or "content" in node.type else " ".join(text.split())
+        return text if is_text else " ".join(text.split())
 
     def _build_branch(self, node: Node, depth: int) -> Tree | None:
         children: list[Tree] = []
         targets: list[Tree] = []
         values: list[Tree] = []
+        parts: list[tuple[str, Tree]] = []
+        end = node.start_byte
         for position, child in enumerate(node.children):
             field = node.field_name_for_child(position) or ""
+            # Some grammars have no node for the text between two others, such as two escapes of a string.
+            children += self._build_gap(node, end, child.start_byte)
+            end = child.end_byte
             if self._is_erased(node, child, field):
                 continue
             tree = self.build(child, field, depth + 1, node.type)
@@ -180,10 +200,14 @@ class _Builder:
             if tree is None or (tree == ":" and _VARIABLE_NODE.search(node.type)):
                 continue
             children.append(tree)
+            parts.append((field, tree))
             if _is_target(node, field):
                 targets.append(tree)
             elif field in ("right", "value"):
                 values.append(tree)
+        children += self._build_gap(node, end, node.end_byte)
+        if _CHOICE.search(node.type) and (choice := _build_choice(node.type, parts)) is not None:
+            return choice
         if node.type == "concatenated_string" and (joined := _join_strings(children)) is not None:
             return joined
         is_cast = self.grammar.has_erased_types and _CAST_NODE.search(node.type)
@@ -193,9 +217,55 @@ class _Builder:
         is_single = len(targets) == len(values) == 1 and isinstance(targets[0], Name) and targets[0].is_local
         # Neither `total += 1`, which also reads, nor a loop, which assigns many values.
         is_plain = ("=" in children or ":=" in children) and not _LOOP.search(node.type)
+        if not self.has_header_types and node.type.startswith("typed_"):
+            if len(children) == 1:
+                return children[0]
+            return Branch("default_parameter", tuple(children), written_names)
         # Parentheses around a tuple are a matter of style, except around a single element.
         kind = "expression_list" if node.type == "tuple" and len(children) > 1 else node.type
+        kind = "variable_declaration" if kind == "lexical_declaration" else kind
         return Branch(kind, tuple(children), written_names, values[0] if is_single and is_plain else None)
+
+    def _build_gap(self, node: Node, start: int, end: int) -> list[Tree]:
+        text = self.source[start:end].decode("utf-8", "replace") if start < end else ""
+        is_text = _TEXT_NODE.search(node.type) is not None
+        # A backslash at the end of a line has no meaning of its own.
+        visible_text = text if is_text else text.replace("\\\n", "").strip(" \t\r\n\f\\")
+        return [visible_text] if visible_text.strip() or (is_text and text) else []
+
+
+def _build_choice(kind: str, parts: Sequence[tuple[str, Tree]]) -> Branch | None:
+    """An if, whatever its syntax, as its condition and one or two branches; None if it has another shape."""
+    by_field = {field: tree for field, tree in parts if field and field != "alternative"}
+    alternatives = [tree for field, tree in parts if field == "alternative"]
+    if kind == "conditional_expression" and not by_field and len(parts) == 5:
+        (_, then), _, (_, condition), _, (_, otherwise) = parts
+        return Branch("if", (condition, then, otherwise))
+    condition_tree = by_field.get("condition")
+    body = by_field.get("consequence", by_field.get("body"))
+    # In some grammars the branches have no fields; nothing may be left out.
+    if condition_tree is None or any(not field and tree not in _CHOICE_WORDS for field, tree in parts):
+        return None
+    otherwise_tree: Tree | None = None
+    # `elif` is an if inside of the else before it.
+    for alternative in reversed(alternatives):
+        inner = _strip_words(alternative)
+        if isinstance(inner, Branch) and inner.kind == "if" and otherwise_tree is not None:
+            inner = inner._replace(children=(*inner.children[:2], otherwise_tree))
+        otherwise_tree = inner
+    then_tree = _strip_words(body) if body is not None else Branch("block", ())
+    condition_tree = Branch("not", (condition_tree,)) if kind.startswith("unless") else condition_tree
+    children = (condition_tree, then_tree) if otherwise_tree is None else (condition_tree, then_tree, otherwise_tree)
+    choice, initializer = Branch("if", children), by_field.get("initializer")
+    return choice if initializer is None else Branch("initialised_if", (initializer, choice))
+
+
+def _strip_words(tree: Tree) -> Tree:
+    """The statements of a branch without `else` and `then`."""
+    if not isinstance(tree, Branch) or not re.search(r"^(?:else|then)", tree.kind):
+        return tree
+    children = tuple(child for child in tree.children if child not in ("else", "then", ":"))
+    return children[0] if len(children) == 1 else Branch("block", children)
 
 
 def _join_strings(strings: Sequence[Tree]) -> Branch | None:
@@ -237,6 +307,34 @@ def _list_written(target: Tree) -> Iterator[str]:
         names = [name.text for name in iter_names(target)]
         # `self.total = …` changes `total`; it only reads `self`.
         yield from names[1:] if len(names) > 1 and _MEMBER_NODE.search(target.kind) else names
+
+
+def _is_type_sign(parent: Node, node: Node) -> bool:
+    return node.type == "->" or (node.type == ":" and parent.type.startswith("typed_"))
+
+
+def list_header_types(file: ParsedFile, definition: Definition) -> dict[str, bytes]:
+    """The types that a header declares, by the name of the parameter; that of the result by no name."""
+    types: dict[str, bytes] = {}
+    pending = [*_list_nodes(file.root, definition.start, definition.end)]
+    while pending:
+        node = pending.pop()
+        for position, child in enumerate(node.children):
+            field = node.field_name_for_child(position) or ""
+            if field in _TYPE_FIELDS:
+                name = "" if field == "return_type" else _text(node.children[0])
+                types[name] = b"".join((child.text or b"").split())
+            elif child.start_byte < definition.body_start:
+                pending.append(child)
+    return types
+
+
+def _is_rebinding_word(node: Node, parent: str) -> bool:
+    """Whether a word says only if a local variable may be assigned twice, which has no effect on code that runs."""
+    if node.type in ("const", "let", "var"):
+        return _DECLARATION.search(parent) is not None
+    is_final = node.type == "modifiers" and _text(node) == "final" and _VARIABLE_MODIFIERS.search(parent)
+    return bool(is_final) or (node.type == "mutable_specifier" and parent in ("let_declaration", "parameter"))
 
 
 def _text(node: Node) -> str:
@@ -309,19 +407,45 @@ def _calls(tree: Tree) -> bool:
 
 
 def inline_variables(tree: Tree) -> Tree:
-    """The tree with each local that is assigned once and used once, in the same loop, replaced by its value."""
+    """The tree with locals replaced by their value: those used once, in the same loop, and names for a stable value."""
     places: dict[str, list[tuple[int, ...]]] = defaultdict(list)
     for name, loops in _iter_places(tree, (), count()):
         places[name].append(loops)
     writes = Counter(name for branch in iter_branches(tree) for name in branch.written)
-    single = {name for name, loops in places.items() if len(loops) == 2 and loops[0] == loops[1] and writes[name] == 1}
-    values = {
-        name: branch.value
-        for branch in iter_branches(tree)
-        if branch.value is not None and len(branch.written) == 1
-        for name in branch.written & single
-    }
+    values = {}
+    for branch, is_first in _iter_assignments(tree):
+        (name,) = branch.written
+        is_used_once = len(places[name]) == 2 and places[name][0] == places[name][1]
+        # Without a declaration, what is assigned may be a field.
+        is_declared = is_first and _DECLARED_NODE.search(branch.kind) is not None
+        is_named_value = is_declared and branch.value is not None and _is_stable(branch.value, name, writes)
+        if writes[name] == 1 and branch.value is not None and (is_used_once or is_named_value):
+            values[name] = branch.value
     return substitute(tree, values)
+
+
+def _iter_assignments(tree: Tree) -> Iterator[tuple[Branch, bool]]:
+    """Yield the statements that assign one local each, and whether its name occurs there for the first time."""
+    names: set[str] = set()
+    pending: list[tuple[Tree, str]] = [(tree, "")]
+    while pending:
+        part, parent_kind = pending.pop()
+        if isinstance(part, Name):
+            names.add(part.text)
+        elif isinstance(part, Branch):
+            # In `(n = read()) > 0` the assignment is also a value.
+            if part.value is not None and len(part.written) == 1 and not _OPERATION.search(parent_kind):
+                yield part, not part.written & names
+            pending.extend((child, part.kind) for child in reversed(part.children))
+
+
+def _is_stable(value: Tree, variable: str, writes: Mapping[str, int]) -> bool:
+    """Whether the value of a variable is the same wherever in a function it is computed, as far as names show."""
+    # Calls may return something else each time; lists and objects would be other ones.
+    if any(not _STABLE_NODE.search(branch.kind) for branch in iter_branches(value)):
+        return False
+    # In `user = self.user` the variable itself is the one that is written.
+    return all(writes.get(name.text, 0) <= (name.text == variable and not name.is_local) for name in iter_names(value))
 
 
 def _iter_places(tree: Tree, loops: tuple[int, ...], numbers: Iterator[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -344,8 +468,16 @@ def substitute(tree: Tree, values: Mapping[str, Tree], depth: int = 0) -> Tree:
         return substitute(values[tree.text], other_values, depth + 1)
     if not isinstance(tree, Branch):
         return tree
+    match tree:
+        # A constant of another package: `http.StatusOK`.
+        case Branch(_, (Name() as package, _, Name(name))) if _MEMBER_NODE.search(tree.kind) and name in values:
+            if not package.is_local and isinstance(values[name], str):
+                return values[name]
     children = tuple(
-        substitute(child, values, depth + 1) for child in tree.children if not _is_assignment_of(child, values)
+        # The branches of an if are told apart by their position.
+        Branch("block", ()) if is_left_out else substitute(child, values, depth + 1)
+        for child in tree.children
+        if not (is_left_out := _is_assignment_of(child, values)) or tree.kind == "if"
     )
     if len(children) == 1 and _TRANSPARENT.search(tree.kind):
         return children[0]
@@ -355,7 +487,7 @@ def substitute(tree: Tree, values: Mapping[str, Tree], depth: int = 0) -> Tree:
 def _is_assignment_of(tree: Tree, values: Mapping[str, Tree]) -> bool:
     """Whether a statement does nothing but assign one of these variables."""
     while isinstance(tree, Branch):
-        if tree.value is not None and tree.written <= values.keys():
+        if tree.value is not None and tree.written and tree.written <= values.keys():
             return True
         inner = [child for child in tree.children if isinstance(child, Branch) and child.written]
         if len(inner) != 1 or not re.search(r"declaration|^expression_statement$|assign", tree.kind):

@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from hivemind.codebase import git, tree
-from hivemind.codebase.comparison import CodeDifference, Version, compare_versions, find_version
+from hivemind.codebase.comparison import CodeDifference, compare_versions, find_version
+from hivemind.codebase.extraction import Surroundings, Version
 from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.snapshots import COMMIT_ID
-from hivemind.codebase.symbols import ParsedFile, parse_file
+from hivemind.codebase.symbols import ParsedFile, outline, parse_file
 from hivemind.errors import Unavailable
 from hivemind.model.code import Anchor, Symbol
 
@@ -18,6 +19,9 @@ MAX_LATER_COMMITS = 5
 
 SEARCH_SECONDS = 0.5
 """How long git may search the tree for a name that may have been replaced everywhere."""
+
+MAX_DEFINITIONS = 4
+"""Definitions of one name that are looked at; a name with more says little."""
 
 MAX_PARSED_FILES = 16
 """Syntax trees that are kept; one takes a few megabytes, and anchors in one file mostly follow each other."""
@@ -44,7 +48,31 @@ class Versions:
         def was_renamed(old_name: str, new_name: str) -> bool:
             return self._was_renamed(anchor, old_version, new_version, old_name, new_name)
 
-        return compare_versions(old_version, new_version, was_renamed)
+        def find_old(name: str) -> list[Version]:
+            return self._find_old_definitions(anchor, name)
+
+        return compare_versions(
+            old_version, new_version, Surroundings(was_renamed, find_old, self._find_new_definitions)
+        )
+
+    def _find_new_definitions(self, name: str) -> list[Version]:
+        symbols = self._index.find_by_name(name, limit=MAX_DEFINITIONS) if self._index.is_built else []
+        contents = ((symbol, tree.read(self._index.root, symbol.path)) for symbol in symbols)
+        files = ((symbol, self._parse(symbol.path, content[1])) for symbol, content in contents if content)
+        versions = (
+            _find(file, symbol.qualified, symbol.family, symbol.fingerprint.raw) for symbol, file in files if file
+        )
+        return [version for version in versions if version]
+
+    def _find_old_definitions(self, anchor: Anchor, name: str) -> list[Version]:
+        """Definitions of a name at the anchor's commit, in its folder: a search of the whole tree takes too long."""
+        if not COMMIT_ID.fullmatch(anchor.commit):
+            return []
+        folder = anchor.path.rpartition("/")[0] or "."
+        paths = git.find_files_with_word_at(self._index.root, anchor.commit, name, folder, SEARCH_SECONDS)
+        blobs = self._read_blobs(f"{anchor.commit}:{path}" for path in paths[:MAX_DEFINITIONS])
+        files = [self._parse(blob.partition(":")[2], source) for blob, source in blobs.items()]
+        return [Version(file, each) for file in files if file for each in file.definitions if each.name == name]
 
     def _find_old(self, anchor: Anchor) -> Version | None:
         source = self._blobs.get(_blob_name(anchor))
@@ -82,7 +110,9 @@ class Versions:
         return file
 
     def _was_renamed(self, anchor: Anchor, old: Version, new: Version, old_name: str, new_name: str) -> bool:
-        """Whether a name is gone from the whole tree, and another one appeared in more places than this."""
+        """Whether a definition got another name, or a name was replaced by another one in the whole tree."""
+        if self._was_definition_renamed(anchor, old_name, new_name):
+            return True
         if _occurs(new_name, old.file.source) or _occurs(old_name, new.file.source):
             return False
         places = self._index.find_by_name(new_name) if self._index.is_built else []
@@ -93,6 +123,21 @@ class Versions:
             # A name that existed already is another symbol, to which the code switched.
             return not any(_occurs(new_name, source) for source in self._read_blobs(names).values())
         return self._was_replaced(anchor.commit, new, old_name, new_name)
+
+    def _was_definition_renamed(self, anchor: Anchor, old_name: str, new_name: str) -> bool:
+        """Whether a definition of the new name had the old one at the anchor's commit, with the same body."""
+        if not self._index.is_built or not COMMIT_ID.fullmatch(anchor.commit):
+            return False
+        new_symbols = self._index.find_by_name(new_name, limit=MAX_DEFINITIONS)
+        paths = {symbol.path for symbol in new_symbols}
+        blobs = self._read_blobs(f"{anchor.commit}:{path}" for path in paths)
+        for path in paths:
+            source = blobs.get(f"{anchor.commit}:{path}", b"")
+            old_symbols = outline(path, source).symbols if _occurs(old_name, source) else ()
+            new_file_symbols = self._index.symbols_of(path) if old_symbols else []
+            if was_renamed_in_file(old_symbols, new_file_symbols, old_name, new_name):
+                return True
+        return False
 
     def _was_replaced(self, commit: str, new: Version, old_name: str, new_name: str) -> bool:
         """Whether a name that is no symbol, such as that of a field, was replaced by another one in all files."""
@@ -105,6 +150,20 @@ class Versions:
             and (_occurs(new_name, outside) or len(git.find_files_with_word(root, new_name, SEARCH_SECONDS)) > 1)
             and git.contains_word(root, new_name, SEARCH_SECONDS, commit) is False
         )
+
+
+def was_renamed_in_file(old: Iterable[Symbol], new: Iterable[Symbol], old_name: str, new_name: str) -> bool:
+    """Whether a definition of a file has the same place and body as before, and another name."""
+    old_places, new_places = ({symbol.qualified: symbol for symbol in symbols} for symbols in (old, new))
+    for place, symbol in old_places.items():
+        target = place.removesuffix(old_name) + new_name
+        # Neither a second definition beside the old one, nor one that existed before.
+        if symbol.name != old_name or place in new_places or target in old_places or target not in new_places:
+            continue
+        renamed_symbol = new_places[target]
+        if renamed_symbol.family == symbol.family and renamed_symbol.fingerprint.body == symbol.fingerprint.body:
+            return True
+    return False
 
 
 def _occurs(name: str, source: bytes) -> bool:

@@ -1,7 +1,7 @@
 """The words of a file for the search by content: identifiers in parts, each as often as it occurs, up to a limit."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -15,7 +15,7 @@ _IDENTIFIER = re.compile(rb"[A-Za-z\x80-\xff][\w\x80-\xff]{2,60}")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_a-zA-Z]+")
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=32_768)
 def split_identifier(identifier: str) -> tuple[str, ...]:
     """The parts of an identifier in lower case; of several, the whole without separators too."""
     parts = [part.lower() for part in _PART.findall(identifier)]
@@ -25,7 +25,7 @@ def split_identifier(identifier: str) -> tuple[str, ...]:
 
 def extract_words(source: bytes) -> str:
     """The words of a file, separated by spaces."""
-    counts: Counter[str] = Counter()
+    counts: defaultdict[str, int] = defaultdict(int)
     for identifier, count in Counter(_IDENTIFIER.findall(source[:MAX_BYTES])).items():
         for part in split_identifier(identifier.decode("utf-8", "replace")):
             counts[part] += count

@@ -1,7 +1,7 @@
 """Worker processes that read files while this process stores rows."""
 
-import json
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from queue import SimpleQueue
 
-from hivemind.codebase.reading import FileRows, Request, decode_rows, read_file
+from hivemind.codebase.reading import FileRows, Request, read_file
 
 MAX_WORKERS = 6
 """More would wait for this process, which alone writes; each takes about 70 MB."""
@@ -17,39 +17,31 @@ MAX_WORKERS = 6
 MIN_FILES = 400
 """Fewer files are read here before a worker has started."""
 
-MAX_BATCHES = 30
-"""Batches after which a worker is replaced: the parser's bindings never free the text they were given (0.26)."""
+_PROGRAM = "import sys; from hivemind.codebase.reading import run_worker; run_worker(sys.argv[1])"
 
 
 class Worker:
-    """A process that reads files, replaced after some work; it ends with this process, however that ends."""
+    """A process that reads files; it ends with this process, however that ends."""
 
     def __init__(self, root: Path) -> None:
-        self._root = root
-        self._start()
-
-    def _start(self) -> None:
-        command = [sys.executable, "-P", "-m", "hivemind.codebase.reading", str(self._root)]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            [sys.executable, "-P", "-c", _PROGRAM, str(root)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
-        self._batches = 0
 
     def read(self, batch: Sequence[Request]) -> list[FileRows]:
         """The rows of a batch; empty if the process was killed."""
-        if self._batches >= MAX_BATCHES:
-            self.close()
-            self._start()
-        self._batches += 1
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(json.dumps(batch).encode() + b"\n")
+            pickle.dump(batch, self._process.stdin, pickle.HIGHEST_PROTOCOL)
             self._process.stdin.flush()
-        except BrokenPipeError:
+            rows: list[FileRows] = pickle.load(self._process.stdout)
+        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
             return []
-        answer = self._process.stdout.readline()
-        return decode_rows(json.loads(answer)) if answer.endswith(b"\n") else []
+        return rows
 
     def close(self) -> None:
         """End the process."""

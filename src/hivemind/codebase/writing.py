@@ -42,11 +42,25 @@ def _make_request(db: apsw.Connection, path: str) -> Request:
 
 def store_files(db: apsw.Connection, files: Sequence[FileRows]) -> int:
     """Store files in one transaction and return how many of them differ from what was stored."""
+    words: dict[int, tuple[str, str, str] | None] = {}
     with transaction(db):
-        return sum(_store_file(db, file) for file in files)
+        changed = sum(_store_file(db, file, words) for file in files)
+        _store_words(db, words)
+    return changed
 
 
-def _store_file(db: apsw.Connection, file: FileRows) -> bool:
+def _store_words(db: apsw.Connection, words: dict[int, tuple[str, str, str] | None]) -> None:
+    """Replace the searchable words of files; None only deletes them."""
+    # Last and together: other statements in between make FTS5 write a segment for each file, which takes longer than
+    # all the rest.
+    db.executemany("DELETE FROM contents WHERE rowid = ?", [(file,) for file in words])
+    # FTS5 also writes a segment whenever a row id is smaller than the one before.
+    rows = [(file, *columns) for file, columns in sorted(words.items()) if columns is not None]
+    db.executemany("INSERT INTO contents (rowid, path, names, body) VALUES (?, ?, ?, ?)", rows)
+
+
+def _store_file(db: apsw.Connection, file: FileRows, words: dict[int, tuple[str, str, str] | None]) -> bool:
+    """Store all of a file but its words, which are added to `words`."""
     query = "SELECT id, seen_ns FROM files WHERE path = ?"
     file_id, seen_ns = next(select(db, query, file.path), (0, 0))
     # Another process may have read it later than this one and stored it already; a time to come is a wrong clock.
@@ -55,6 +69,7 @@ def _store_file(db: apsw.Connection, file: FileRows) -> bool:
     if file.stamp is None:
         if file_id:
             _delete_content(db, file_id)
+            words[file_id] = None
             db.execute("DELETE FROM files WHERE id = ?", (file_id,))
             _mark_unlinked(db, file, is_new=True)
         return bool(file_id)
@@ -64,6 +79,7 @@ def _store_file(db: apsw.Connection, file: FileRows) -> bool:
     if file_id:
         _delete_content(db, file_id)
     _store_content(db, new_id, file.content)
+    words[new_id] = file.content.words
     _mark_unlinked(db, file, is_new=not file_id)
     return True
 
@@ -79,7 +95,6 @@ def _delete_content(db: apsw.Connection, file: int) -> None:
     db.executemany("DELETE FROM triples WHERE triple = ? AND symbol = ?", triples)
     db.execute("DELETE FROM symbols WHERE file = ?", (file,))
     db.execute("DELETE FROM imports WHERE file = ?", (file,))
-    db.execute("DELETE FROM contents WHERE rowid = ?", (file,))
 
 
 def _store_stamp(db: apsw.Connection, path: str, stamp: tuple[int, int, int], read_ns: int) -> int:
@@ -108,7 +123,6 @@ def _store_content(db: apsw.Connection, file: int, content: ContentRows) -> None
     mentions = [(first_id + owner, qualifier, name) for owner, name, qualifier in content.mentions]
     db.executemany("INSERT OR IGNORE INTO mentions SELECT id, ?, ? FROM names WHERE text = ?", mentions)
     db.executemany("INSERT OR IGNORE INTO imports VALUES (?, ?)", [(file, module) for module in content.imports])
-    db.execute("INSERT INTO contents (rowid, path, names, body) VALUES (?, ?, ?, ?)", (file, *content.words))
 
 
 def _mark_unlinked(db: apsw.Connection, file: FileRows, *, is_new: bool) -> None:

@@ -141,7 +141,7 @@ def _print_callers(context: RelatedContext) -> None:
 @code.command("symbols")
 @click.argument("path")
 def list_symbols(path: str) -> None:
-    """List the symbols of a file that memories can be updated to.
+    """List the symbols of a file that memories can be linked to.
 
     \b
     hivemind code symbols src/auth/service.py
