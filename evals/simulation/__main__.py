@@ -1,6 +1,6 @@
 """Simulate devices and hubs on the real code, with faults of the network, processes and clocks.
 
-python -m evals.simulation [--seeds 10000] [--first 0]   run seeds and count what happened
+python -m evals.simulation [--seeds 10000] [--save]      run seeds and count what happened
 python -m evals.simulation --mutants [--seeds 200]       add bugs and print the first seed that detects each
 python -m evals.simulation --machines …                  one person's machines that share a folder, instead of a team
 """
@@ -11,6 +11,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
+from benchmarks import results
 from evals.simulation import own_machines, world
 from evals.simulation.mutants import MUTANTS
 from evals.simulation.own_mutants import OWN_MUTANTS
@@ -54,6 +55,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--mutants", action="store_true", help="check that every added bug is detected")
     parser.add_argument("--machines", action="store_true", help="one person's machines instead of a team")
+    parser.add_argument("--save", action="store_true", help="save the counts to evals/results")
     parser.add_argument("--jobs", type=int, default=None, help="processes; default: one per processor")
     options = parser.parse_args()
     with ProcessPoolExecutor(options.jobs) as pool:
@@ -80,7 +82,19 @@ def main() -> None:
     must_happen = own_machines.MUST_HAPPEN if options.machines else MUST_HAPPEN
     missing = [what for what in must_happen if not counts[what]]
     print(f"{options.seeds:,} seeds, {len(broken)} broke a promise; never happened: {', '.join(missing) or 'nothing'}")
+    if options.save:
+        save("machines" if options.machines else "team", options.seeds, len(broken), counts)
     sys.exit(bool(broken or missing))
+
+
+def save(kind: str, seeds: int, broken: int, counts: Counter[str]) -> None:
+    """Save the counts of a run for the scorecard."""
+    option = " --machines" if kind == "machines" else ""
+    results.save(
+        f"simulation-{kind}", data="made up from seeds", configuration="faults of networks, processes and clocks",
+        figures={"seeds": seeds, "broken": broken, "counts": dict(sorted(counts.items()))},
+        made_by=f"python -m evals.simulation{option} --seeds {seeds} --save",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ class Fragile(Sqlite):
 def fresh_store(chance: random.Random, room: Path) -> Store:
     """Create an empty store in memory with its own identity and an empty folder."""
     db = Fragile(apsw.Connection(":memory:"))
-    db.connection.deserialize("main", _empty())
+    db.connection.deserialize("main", make_empty_store())
     db.connection.execute("PRAGMA foreign_keys = ON")
     _delete_for_real(db.connection)
     device, secret = chance.randbytes(16).hex(), chance.randbytes(32)
@@ -60,7 +60,8 @@ def fresh_store(chance: random.Random, room: Path) -> Store:
 
 
 @cache
-def _empty() -> bytes:
+def make_empty_store() -> bytes:
+    """Return the bytes of an empty store, made once in a process because that takes long."""
     db = Sqlite(apsw.Connection(":memory:"))
     _delete_for_real(db.connection)
     _prepare(db)

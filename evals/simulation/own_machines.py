@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from evals.simulation import promises
 from evals.simulation.carrier import Carrier, View
-from evals.simulation.machines import REPOSITORY, Crash, Fragile, Machine, read_bytes
+from evals.simulation.machines import REPOSITORY, Crash, Fragile, Machine, make_empty_store, read_bytes
 from evals.simulation.promises import Broken
 from evals.simulation.world import patch
 from hivemind import Scope
@@ -219,6 +219,8 @@ class OwnMachines:
             content, state = self.snapshots[machine.name]
             machine.store.db.connection.deserialize("main", content)
             _delete_for_real(machine.store.db.connection)
+            # A machine that was put back starts its programs again.
+            _, machine.store.device, machine.store.secret = store_module.read_identity(machine.store.db)
             (machine.store.directory / DEVICES_FILE).write_bytes(state)
             # What the person did meanwhile and no file had yet is gone with the disk.
 
@@ -327,6 +329,8 @@ def _read_all(files: dict[str, bytes], epochs: tuple[Epoch, ...]) -> str:
 
 def simulate(seed: int) -> tuple[str, Counter[str]]:
     """Run the simulation of a seed; return the broken promise, if any, and counts of what happened."""
+    # Before the dice: made inside, the first seed of a process would use up some of them and run differently.
+    make_empty_store()
     chance = random.Random(-seed - 1)
     dice = SimpleNamespace(
         urandom=chance.randbytes, token_bytes=chance.randbytes, token_hex=lambda count: chance.randbytes(count).hex()

@@ -18,11 +18,16 @@ def files_keep_what_was_erased() -> list[Change]:
 
 def announced_counts_as_read() -> list[Change]:
     """A device confirms what others have announced, not what has arrived."""
+    real = reader.SegmentReader.read
 
-    def find_progress(self: Any, heads: Any) -> dict[str, int]:
-        return {segment.chain: segment.last for head in heads for segment in head.segments}
+    def read(self: Any, directory: str, head: Any) -> None:
+        self.announced = getattr(self, "announced", {}) | {segment.chain: segment.last for segment in head.segments}
+        real(self, directory, head)
 
-    return [(reader.SegmentReader, "find_progress", find_progress)]
+    def find_progress(self: Any) -> dict[str, int]:
+        return getattr(self, "announced", {})
+
+    return [(reader.SegmentReader, "read", read), (reader.SegmentReader, "find_progress", find_progress)]
 
 
 def other_keys_are_unknown() -> list[Change]:
@@ -32,7 +37,7 @@ def other_keys_are_unknown() -> list[Change]:
 
 def copies_go_on_as_one() -> list[Change]:
     """A machine that was put back goes on under its old name."""
-    return [(devices, "settle_identity", lambda store, folder, state: epochs.load_epochs(folder, state))]
+    return [(devices, "settle_identity", lambda store, folder, state, save: epochs.load_epochs(folder, state))]
 
 
 def damage_stays() -> list[Change]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from hivemind import Hivemind
 from hivemind.app.devices import Choices
 from hivemind.model.erasure import Erasure
+from hivemind.store import log
 
 Machines = Callable[..., Hivemind]
 
@@ -38,3 +39,14 @@ def find_place(receipt: Erasure | None, name: str) -> str:
 def list_files(folder: Path, name: str = "") -> list[Path]:
     """Return the files of a shared folder, or those with a name."""
     return [file for file in sorted(folder.rglob("*")) if file.is_file() and name in ("", file.name)]
+
+
+def find_directory(mind: Hivemind) -> str:
+    """Return the name of a machine's directory in the shared folder."""
+    return mind.devices.status().machines[0].directory
+
+
+def assert_chains_verify(*minds: Hivemind) -> None:
+    """Check the hash chains of these machines."""
+    for mind in minds:
+        assert log.verify(mind._context.store.db) == []

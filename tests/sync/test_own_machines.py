@@ -5,23 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from hivemind import Hivemind, Scope
+from hivemind import Scope
 from hivemind.app.devices import Choices, Farewell
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.model.events import MemoryRemembered, ObservationMade
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Kind, Status
 from hivemind.model.session import ObservationKind
-from hivemind.store import backup, log
+from hivemind.store import backup
 from tests.command_line import residue
 from tests.conftest import AGENT
-from tests.sync.machines import Machines, find_place, list_files, list_texts, set_up, sync_all
-
-
-def assert_chains_verify(*minds: Hivemind) -> None:
-    for mind in minds:
-        assert log.verify(mind._context.store.db) == []
-
+from tests.sync.machines import Machines, assert_chains_verify, find_place, list_files, list_texts, set_up, sync_all
 
 # -- setting up ------------------------------------------------------------------------------------
 

@@ -281,7 +281,7 @@ class Devices:
         self, folder: Folder, state: DeviceState, progress: Progress, removing: str = ""
     ) -> tuple[DeviceState, ExchangeReport]:
         context = self._context
-        state = settle_identity(self._store, folder, state)
+        state = settle_identity(self._store, folder, state, self._save)
         self._save(state)
         if not peers.is_known(self._store.db, state.device, state.name):
             fact = DeviceJoined(device=state.device, name=state.name, secret=self._store.secret.hex())

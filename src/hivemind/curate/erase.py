@@ -49,6 +49,8 @@ FEWEST_WORDS_OF_METADATA, SHORTEST_NAME = 3, 8
 """Metadata is searched for elsewhere from so many words on, or as a name with digits of so many characters."""
 ANY_REPOSITORY = Visibility(repos=(), everywhere=True)
 """A receipt belongs to no repository."""
+MOST_RECEIPTS = 1_000
+"""Versions of a receipt that are looked at; each machine that confirms an erasure adds one."""
 MOST_NAMED = 5
 """How many other memories that quote the text are reported one by one."""
 UNREADABLE_BACKUP = "cannot be opened and may contain it; delete that file"
@@ -104,11 +106,13 @@ def finish_erasures(store: Store, clock: Callable[[], datetime], *, home: Path |
 
 def load_receipt(db: Database, batch: str) -> Erasure | None:
     """Load the newest receipt of an erasure by its batch; None if there is none."""
-    entries = log.read_entries(db, ANY_REPOSITORY, batch=batch, facts=["erasure.finished"], limit=1) if batch else []
-    fact = entries[0].event.fact if entries and entries[0].event else None
-    if not isinstance(fact, ErasureFinished):
+    if not batch:
         return None
-    return Erasure(memories=fact.memories, at=fact.at, places=fact.places, batch=batch)
+    entries = log.read_entries(db, ANY_REPOSITORY, batch=batch, facts=["erasure.finished"], limit=MOST_RECEIPTS)
+    # After a backup was restored, other machines return the entries that this one wrote, without their content.
+    facts = (entry.event.fact for entry in entries if entry.event)
+    fact = next((fact for fact in facts if isinstance(fact, ErasureFinished)), None)
+    return Erasure(memories=fact.memories, at=fact.at, places=fact.places, batch=batch) if fact else None
 
 
 def record_receipt(store: Store, factory: EventFactory, receipt: Erasure) -> None:

@@ -112,11 +112,15 @@ class Store(Closeable):
 
         ``is_shared`` says whether the copy was noticed by the chain that a team shares, not by the person's own.
         """
-        with self.db.transaction():
-            store_id, device, secret = read_identity(self.db)
-            self.device = assign_new_device(self.db, store_id, secret)
-            chain, new_chain = (log.derive_shared_chain(device), self.chain) if is_shared else (device, self.device)
-            chains.move_tail(self.db, chain, new_chain, last_common, is_shared=is_shared)
+        try:
+            with self.db.transaction():
+                store_id, device, secret = read_identity(self.db)
+                old_and_new = device, assign_new_device(self.db, store_id, secret)
+                chain, new_chain = map(log.derive_shared_chain, old_and_new) if is_shared else old_and_new
+                chains.move_tail(self.db, chain, new_chain, last_common, is_shared=is_shared)
+        finally:
+            # Read again, because the transaction may have failed, and this object may be used further.
+            _, self.device, _ = read_identity(self.db)
         return self.device
 
     def rebuild(self, progress: Callable[[int, int], None] = lambda position, last: None) -> None:

@@ -1,6 +1,6 @@
 """Chains that other devices write: their entries are appended here as they were written there."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hivemind.errors import OutOfOrder, Refused
 from hivemind.model import wire
@@ -31,7 +31,7 @@ def append_received(
             raise Refused(f"entry {entry.header.id} does not match its checksum, or is not of a scope that travels")
         position = _find_received(db, entry.header, is_shared=is_shared)
         if position is None:
-            position, is_repetition = _continue(db, entry.header, is_shared=is_shared)
+            position, is_repetition = _continue(db, entry.header, is_shared=is_shared, has_content=event is not None)
             is_wanted = event is not None and not is_repetition
             if not is_wanted:
                 # Content that was left out may still come later.
@@ -48,11 +48,27 @@ def append_received(
 
 def _take_from_absent(db: Database, position: int, header: Header) -> bool:
     """Note that the content of an entry arrives now; return whether it was missing."""
-    # By its id, because the content of a repetition is stored with the first of them.
-    is_missing = "SELECT 1 FROM absent JOIN events USING (position) WHERE position = ? AND id = ?"
-    if not db.one(is_missing, position, header.id):
+    row = db.one("SELECT id FROM absent JOIN events USING (position) WHERE position = ?", position)
+    if row is None:
         return False
+    if row[0] != header.id:
+        # A repetition: its content is stored with the other entry of the same id, if that has any.
+        if not _free_id(db, header.id):
+            return False
+        db.execute("UPDATE events SET id = ? WHERE position = ?", header.id, position)
     db.execute("DELETE FROM absent WHERE position = ?", position)
+    return True
+
+
+def _free_id(db: Database, entry_id: str) -> bool:
+    """Return whether no entry has this id; one that came without content becomes the repetition."""
+    row = db.one(
+        "SELECT e.position, a.position FROM events e LEFT JOIN absent a USING (position) WHERE e.id = ?", entry_id
+    )
+    if row is None or row[1] is None:
+        return row is None
+    suffix = log.repetition_suffix(log.read_header(db, row[0]))
+    db.execute("UPDATE events SET id = ? WHERE position = ?", entry_id + suffix, row[0])
     return True
 
 
@@ -71,15 +87,31 @@ def move_tail(db: Database, device: str, new_device: str, after: int, *, is_shar
         seq += 1
         header = entry.header._replace(device=new_device, seq=seq, prev_hash=last_hash)
         last_hash = header.hash
+        # The id of a repetition ends in the chain's id.
+        suffixes = log.repetition_suffix(entry.header), log.repetition_suffix(header)
         db.execute(
-            "UPDATE events SET device = ?, device_seq = ?, prev_hash = ? WHERE position = ?",
-            new_key, seq, header.prev_hash, position,
+            "UPDATE events SET device = ?, device_seq = ?, prev_hash = ?, id = replace(id, ?, ?) WHERE position = ?",
+            new_key, seq, header.prev_hash, *suffixes, position,
         )  # fmt: skip
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", seq, last_hash, new_key)
     kept_sql = f"{log.SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq = ?"
     last_kept = [entry.header.hash for _, entry in log.parse_entry_rows(db.execute(kept_sql, device, after))]
     last_kept_hash = last_kept[0] if last_kept else FIRST_PREVIOUS_HASH
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", after, last_kept_hash, key)
+
+
+def follow_move(db: Database, chain: str, after: int, entries: Sequence[wire.WireEntry]) -> bool:
+    """Move the entries of a chain behind ``after``, as their device did, to the chain that begins with these entries.
+
+    Nothing is moved, and the result is false, if the chain continues differently here: then this is what the device
+    wrote before its store was put back.
+    """
+    tail_sql = f"{log.SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq > ? ORDER BY e.device_seq"
+    ids = [entry.header.id for _, entry in log.parse_entry_rows(db.execute(tail_sql, chain, after))]
+    if not ids or ids != [entry.header.id for entry in entries[: len(ids)]]:
+        return False
+    move_tail(db, chain, entries[0].header.device, after, is_shared=False)
+    return True
 
 
 def _find_received(db: Database, header: Header, *, is_shared: bool) -> int | None:
@@ -94,7 +126,7 @@ def _find_received(db: Database, header: Header, *, is_shared: bool) -> int | No
     return None if position is None else int(position)
 
 
-def _continue(db: Database, header: Header, *, is_shared: bool) -> tuple[int, bool]:
+def _continue(db: Database, header: Header, *, is_shared: bool, has_content: bool) -> tuple[int, bool]:
     """Append a header from another device to its chain; return its position, and whether its id is known already."""
     key, seq, last_hash = log.ensure_chain(db, header.device, is_shared=is_shared)
     # The sender can fill a gap by sending what is missing; two versions of an entry cannot be reconciled.
@@ -106,7 +138,9 @@ def _continue(db: Database, header: Header, *, is_shared: bool) -> tuple[int, bo
             " restored from a backup and then written to; log in with a new store"
         )
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
-    is_repetition = not is_shared and db.one("SELECT 1 FROM events WHERE id = ?", header.id) is not None
+    is_repetition = not is_shared and bool(db.one("SELECT 1 FROM events WHERE id = ?", header.id))
+    if is_repetition and has_content:
+        is_repetition = not _free_id(db, header.id)
     if is_repetition:
         header = header._replace(id=header.id + log.repetition_suffix(header))
     return log.add_header(db, key, header), is_repetition

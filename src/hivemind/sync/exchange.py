@@ -85,22 +85,27 @@ def exchange(
         state,
         seen=state.seen | {name: max(version, state.seen.get(name, 0)) for name, version in versions.items()},
         generations=state.generations | reader.generations,
-        read=reader.find_progress(heads.values()),
+        read=reader.find_progress(),
     )
     # Only once everything of them has arrived, because their files are deleted.
     gone_names = {name for name in state.former if name not in heads or not count_waiting(store, heads[name])}
     gone_names |= {name for name, head in heads.items() if head.has_left and not count_waiting(store, head)}
-    # With what the others removed, because their own lists end when they leave.
-    state = replace(state, removed=tuple(sorted({*_list_removed(state, heads), removing} - {""})))
+    # With what the others removed or saw end, because their own lists end when they leave.
+    state = replace(
+        state,
+        removed=tuple(sorted({*_list_removed(state, heads), removing} - {""})),
+        gone=tuple(sorted({*_list_gone(state, heads), *gone_names})),
+    )
     staying = {
         name: head
         for name, head in heads.items()
-        if name not in {*gone_names, *state.former, *state.removed} and not head.has_left
+        if name not in {*state.gone, *state.former, *state.removed} and not head.has_left
     }
     state = _adopt(store, _note_others(state, heads, staying), staying)
     state = _renew_epoch(folder, state, staying, is_due=bool(removing))
     state, sent = _publish(store, folder, state, staying, reader.missing, now, save)
-    _delete_unlisted(folder, state, {*gone_names, removing} - {""})
+    # At every exchange, because a carrier may bring files late, or bring them back; they may contain erased text.
+    _delete_unlisted(folder, state, {*state.gone, *state.removed})
     return replace(state, former=tuple(set(state.former) - gone_names)), ExchangeReport(
         sent=sent, received=reader.received, erased=reader.erased, others=_describe_others(store, state, staying),
         problems=(*problems, *reader.problems),
@@ -125,39 +130,76 @@ def _describe_others(store: Store, state: DeviceState, heads: Mapping[str, Head]
     )  # fmt: skip
 
 
-def settle_identity(store: Store, folder: Folder, state: DeviceState) -> DeviceState:
-    """Take in new keys, and give this device a new place if its store was restored from a backup, or copied."""
+def settle_identity(
+    store: Store, folder: Folder, state: DeviceState, save: Callable[[DeviceState], None]
+) -> DeviceState:
+    """Take in new keys, and give this device a new place if its store was restored, put back or copied."""
     # First, because a new epoch is sealed for the old place.
     state = epochs.load_epochs(folder, state)
+    heads, _ = _read_heads(folder, state, [])
     if state.device != store.device:
         # What it published before is read back, because the backup may be older, and published under its new name.
         return _begin_anew(state, store.device, former=(*state.former, state.directory))
-    for directory, head in _read_heads(folder, state, [])[0].items():
+    for directory, head in heads.items():
         if head.device == store.device and directory not in state.former:
             fork, is_copy = _find_fork(store, folder, state, directory, head)
             if is_copy:
-                return _begin_anew(state, store.separate_from_copy(fork), former=(*state.former, state.directory))
+                return _separate(store, state, fork, former=(*state.former, state.directory))
             # Left behind when this machine was set up before.
             state = replace(state, former=(*state.former, directory))
+    foreign_head = _find_foreign_head(folder, state)
+    if foreign_head:
+        fork, _ = _find_fork(store, folder, state, state.directory, foreign_head)
+        return _separate(store, state, fork, former=state.former)
+    if _is_put_back(store, heads):
+        # From its first entry, because nobody publishes the older chain, so the last common entry is not known.
+        state = replace(state, gone=(*state.gone, state.directory), moved=state.moved | {state.device: 0})
+        # Saved first: after a crash in between, what this machine wrote since must not be read back as its older chain.
+        save(state)
+        return _begin_anew(state, store.separate_from_copy(0), former=state.former)
+    if state.directory in _list_gone(state, heads):
+        # A copy of this machine was restored from a backup, and took this directory for its own.
+        return _begin_anew(state, store.device, former=state.former)
+    return state
+
+
+def _find_foreign_head(folder: Folder, state: DeviceState) -> Head | None:
+    """Return the head in this device's directory, if another machine wrote it."""
     content = folder.read(f"{state.directory}/{HEAD}")
     if content is None or _digest(content) == state.head_digest:
-        return state
+        return None
     try:
         head, _ = unpack_head(content, state.epochs, state.directory)
     except UNREADABLE:
         # Torn by the carrier; the next publication replaces it.
-        return state
+        return None
     # The state is saved before a head is written, so a head that is not older was written by another machine.
-    if head.counter < state.counter:
-        return state
-    fork, _ = _find_fork(store, folder, state, state.directory, head)
-    return _begin_anew(state, store.separate_from_copy(fork), former=state.former)
+    return head if head.counter >= state.counter else None
+
+
+def _is_put_back(store: Store, heads: Mapping[str, Head]) -> bool:
+    """Return whether others have read entries of this device's chain that it does not have, or has differently.
+
+    Its own head does not show this if the folder lost it, or if the folder was put back together with the store.
+    """
+    return any(
+        store.device in head.hashes
+        and sync_state.find_hash(store.db, store.device, head.read.get(store.device, 0)) != head.hashes[store.device]
+        for head in heads.values()
+    )
+
+
+def _separate(store: Store, state: DeviceState, fork: int, *, former: tuple[str, ...]) -> DeviceState:
+    """Go on in a new place and a new chain, which begins with the entries behind the fork."""
+    # Entries of still earlier chains begin the new one only if it begins with all entries of this one.
+    moved = {state.device: fork} if fork else state.moved | {state.device: 0}
+    return replace(_begin_anew(state, store.separate_from_copy(fork), former=former), moved=moved)
 
 
 def _begin_anew(state: DeviceState, device: str, *, former: tuple[str, ...]) -> DeviceState:
     return replace(
         state, device=device, directory=new_name(), private_key=keys.new_private_key(), counter=0, head_digest="",
-        segments=(), position=0, former=former,
+        segments=(), position=0, former=tuple(sorted(set(former) - set(state.gone))),
     )  # fmt: skip
 
 
@@ -191,18 +233,22 @@ def _read_heads(folder: Folder, state: DeviceState, problems: list[str]) -> tupl
         else:
             heads[directory], versions[directory] = head, epoch.number << EPOCH_SHIFT | head.counter
     # Ignored even if their files come back, which a carrier or the removed device itself may cause.
-    removed_names = _list_removed(state, heads)
-    return {name: head for name, head in heads.items() if name not in removed_names}, versions
+    ended_names = _list_removed(state, heads) | _list_gone(state, heads)
+    return {name: head for name, head in heads.items() if name not in ended_names}, versions
 
 
 def _list_removed(state: DeviceState, heads: Mapping[str, Head]) -> set[str]:
     return {*state.removed, *(name for head in heads.values() for name in head.removed)}
 
 
+def _list_gone(state: DeviceState, heads: Mapping[str, Head]) -> set[str]:
+    return {*state.gone, *(name for head in heads.values() for name in head.gone)}
+
+
 def _note_others(state: DeviceState, heads: Mapping[str, Head], staying: Mapping[str, Head]) -> DeviceState:
     """Note who the other devices are, for times when their files cannot be read."""
     names = state.names | {name: head.name for name, head in staying.items()}
-    left_names = {*state.former, *state.removed, *(set(heads) - set(staying))}
+    left_names = {*state.former, *state.removed, *state.gone, *(set(heads) - set(staying))}
     return replace(
         state,
         names={name: label for name, label in names.items() if name not in left_names},
@@ -219,6 +265,8 @@ def _adopt(store: Store, state: DeviceState, staying: Mapping[str, Head]) -> Dev
         ends[segment.chain] = max(segment.last, ends.get(segment.chain, 0))
     own_chains = sync_state.list_private_chains(store.db)
     orphans = {chain for chain, last in own_chains.items() if last > ends.get(chain, 0)}
+    # Until their new chain has arrived, it is not known whether these entries belong to the older one.
+    orphans -= {chain for head in staying.values() if head.device not in own_chains for chain in head.moved}
     return replace(state, adopted=tuple(sorted({*state.adopted, *orphans} - live_chains)))
 
 
@@ -252,7 +300,8 @@ def _publish(
         counter=state.counter, device=store.device, name=state.name,
         public_key=keys.find_public_key(state.private_key).hex(), generation=state.generation,
         segments=segments, read=state.read, missing=tuple(sorted(missing)), removed=state.removed,
-        has_left=state.has_left, written_at="",
+        hashes={chain: sync_state.find_hash(store.db, chain, last) for chain, last in state.read.items()},
+        moved=state.moved, gone=state.gone, has_left=state.has_left, written_at="",
     )  # fmt: skip
     fingerprint = _digest(f"{head} {state.epoch.name}".encode())
     content = folder.read(f"{state.directory}/{HEAD}")

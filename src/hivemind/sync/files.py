@@ -50,6 +50,8 @@ class Segment:
     epoch: str
     digest: str
     """Of the file, so that a torn or old copy is recognised before it is opened."""
+    needs: int = 0
+    """The last entry of the chain when the file was written; erasures up to there may have emptied entries of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +71,16 @@ class Head:
     segments: tuple[Segment, ...] = ()
     read: dict[str, int] = field(default_factory=dict)
     """The last entry it has taken in of each other chain; this confirms erasures, too."""
+    hashes: dict[str, str] = field(default_factory=dict)
+    """The hash of each of these entries, by which a machine that was put back notices that others know more of it."""
+    moved: dict[str, int] = field(default_factory=dict)
+    """Chains that it wrote before, each with the number of entries that stayed; the rest begins its present chain."""
     missing: tuple[str, ...] = ()
     """Files of others that it could not read; their writer checks them and writes them again."""
     removed: tuple[str, ...] = ()
     """Directories of devices that it removed; the others ignore them from then on."""
+    gone: tuple[str, ...] = ()
+    """Directories that nobody writes any more: their device left, or goes on in another one."""
     has_left: bool = False
     """Whether it shares nothing any more; the others take over its files."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model.events import Event
 from hivemind.model.wire import WireEntry
-from hivemind.store import Store, sync_state
+from hivemind.store import Store, chains, sync_state
 from hivemind.store.reception import strip_excluded
 from hivemind.sync import keys
 from hivemind.sync.files import Epoch, Folder, Head, Segment, unpack_segment
@@ -17,6 +17,12 @@ EraseFollowUp = Callable[[list[str]], list[Event]]
 EraseFromBackups = Callable[[list[str]], None]
 """Erases memories from the backups beside the store."""
 Progress = Callable[[int, int], None]
+
+
+def has_arrived(folder: Folder, directory: str, segment: Segment) -> bool:
+    """Return whether a segment is here, and whole."""
+    content = folder.read(f"{directory}/{segment.name}")
+    return content is not None and hashlib.sha256(content).hexdigest() == segment.digest
 
 
 def load_segment(folder: Folder, directory: str, segment: Segment, epochs: Iterable[Epoch]) -> list[WireEntry] | None:
@@ -59,41 +65,72 @@ class SegmentReader:
         """Take in the segments of a device in order, each chain up to the first that has not arrived whole."""
         is_new_generation = head.generation > self._state.generations.get(directory, 0)
         missing_before = len(self.missing)
-        for segment in sorted(head.segments, key=lambda segment: (segment.chain, segment.first)):
-            have = self._count(segment.chain)
-            if segment.chain == self._store.device or (segment.last <= have and not is_new_generation):
-                continue
-            if segment.first > have + 1:
-                # One before it is missing; looked at all the same, so that all missing ones are asked for at once.
-                if load_segment(self._folder, directory, segment, self._state.epochs) is None:
-                    self.missing.append(segment.name)
-                continue
-            try:
-                self._take_in(directory, segment, 0 if is_new_generation else have)
-            except (Refused, InvalidInput) as error:
-                # What one device got wrong must not keep the others from being read.
-                self.problems.append(f"{head.name}: {error}")
-                return
-            self._progress(segment.last, max(other.last for other in head.segments if other.chain == segment.chain))
+        chain_names = {segment.chain for segment in head.segments} - {self._store.device}
+        try:
+            for chain in sorted(chain_names):
+                segments = [segment for segment in head.segments if segment.chain == chain]
+                segments.sort(key=lambda segment: segment.first)
+                self._read_chain(directory, head, segments, 0 if is_new_generation else self._count(chain))
+        except (Refused, InvalidInput) as error:
+            # What one device got wrong must not keep the others from being read.
+            self.problems.append(f"{head.name}: {error}")
+            return
         if len(self.missing) == missing_before:
             self.generations[directory] = head.generation
 
-    def find_progress(self, heads: Iterable[Head]) -> dict[str, int]:
+    def _read_chain(self, directory: str, head: Head, segments: Sequence[Segment], after: int) -> None:
+        last = segments[-1].last
+        new_segments = [segment for segment in segments if segment.last > after]
+        end = self._find_arrived_end(directory, new_segments, after)
+        if head.moved and segments[0].chain == head.device and not self._count(head.device):
+            # All of it is needed to see whether what is here was moved there.
+            if end < last:
+                return
+            self._follow_moves(directory, head, segments)
+        for segment in new_segments:
+            # Content that an erasure took is not missed once the erasure is here; so both are taken in, or neither.
+            if max(segment.last, min(segment.needs, last)) > end:
+                break
+            if not self._take_in(directory, segment, after):
+                break
+            self._progress(segment.last, last)
+
+    def _find_arrived_end(self, directory: str, segments: Iterable[Segment], after: int) -> int:
+        """Return the last entry up to which everything has arrived; note all files that have not."""
+        end = after
+        for segment in segments:
+            if not has_arrived(self._folder, directory, segment):
+                self.missing.append(segment.name)
+            elif segment.first <= end + 1:
+                end = segment.last
+        return end
+
+    def _follow_moves(self, directory: str, head: Head, segments: Iterable[Segment]) -> None:
+        """Move what is here of a device's former chains to its present one, as the device did."""
+        loaded_segments = (load_segment(self._folder, directory, segment, self._state.epochs) for segment in segments)
+        entries = [entry for segment_entries in loaded_segments for entry in segment_entries or ()]
+        for chain, after in head.moved.items():
+            if chains.follow_move(self._store.db, chain, after, entries):
+                return
+
+    def find_progress(self) -> dict[str, int]:
         """Return the last entry that this store has of each chain, by which the others see what was read."""
-        chains = {segment.chain for head in heads for segment in head.segments} - {self._store.device}
-        return {chain: self._count(chain) for chain in sorted(chains)}
+        # Also of chains that only this device publishes: somebody may wait for an erasure in one of them.
+        ends = sync_state.list_private_chains(self._store.db)
+        return {chain: ends[chain] for chain in sorted(ends) if chain != self._store.device}
 
     def _count(self, chain: str) -> int:
         return sync_state.count_entries(self._store.db, chain)
 
-    def _take_in(self, directory: str, segment: Segment, after: int) -> None:
+    def _take_in(self, directory: str, segment: Segment, after: int) -> bool:
         entries = load_segment(self._folder, directory, segment, self._state.epochs)
         if entries is None:
             self.missing.append(segment.name)
-            return
+            return False
         if any(entry.header.device != segment.chain for entry in entries):
             raise Refused("a file contains entries of another device; nothing of it was stored")
         self._store_entries([entry for entry in entries if entry.header.seq > after])
+        return True
 
     def _store_entries(self, entries: Sequence[WireEntry]) -> None:
         erased_ids = [entry.header.about for entry in entries if entry.header.fact == "memory.erased" and entry.content]

@@ -47,6 +47,10 @@ class DeviceState:
     former: tuple[str, ...] = ()
     """Directories that this device had before a backup was restored."""
     removed: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    """Directories that nobody writes any more."""
+    moved: dict[str, int] = field(default_factory=dict)
+    """See ``Head.moved``."""
     has_left: bool = False
     erasures: tuple[str, ...] = ()
     """The batches of erasures that other devices have not confirmed yet."""

@@ -87,5 +87,5 @@ class SegmentWriter:
         self._folder.write(f"{self._state.directory}/{name}", content)
         return Segment(
             name=name, chain=chain, first=entries[0].header.seq, last=entries[-1].header.seq, epoch=epoch.name,
-            digest=hashlib.sha256(content).hexdigest(),
+            digest=hashlib.sha256(content).hexdigest(), needs=sync_state.count_entries(self._store.db, chain),
         )  # fmt: skip
