@@ -1,12 +1,16 @@
 """Measure recalls of a hub with many teams of uneven size, beside plain SQL on the same data.
 
     python -m benchmarks.hub [--memories 100000] [--teams 20] [--clients 8] [--seconds 20] [--grams] [--durable]
+        [--server FOLDER] [--save]
 
 Starts its own Postgres and a hub in a process of its own, and asks it over HTTP. The n-th team has 1/n as many memories
 as the first. Texts and vectors are generated and loaded in bulk; the vectors are as near to each other as those of real
 notes. Client, hub and Postgres share the machine, so the CPU time of each is printed beside the elapsed time.
 
 With a million memories (half an hour, 8 GB of disk): python -m benchmarks.hub --memories 1000000
+
+To fill once and measure several times, start a Postgres and name the folder of its socket with --server; the database
+``measured`` stays there.
 """
 
 import argparse
@@ -14,11 +18,13 @@ import http.client
 import json
 import multiprocessing
 import os
+import pickle
 import random
 import socket
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -30,6 +36,7 @@ import psycopg
 import uvicorn
 from numpy.typing import NDArray
 
+from benchmarks import results
 from benchmarks.corpus import sentences
 from benchmarks.measure import quantiles
 from hivemind.app.team_host import Host
@@ -43,8 +50,9 @@ from hivemind.model.team import Role
 from hivemind.settings import Settings
 from hivemind.store.projections.vectors import hash_place
 from hivemind.text.terms import expand_text
-from tests.postgres import FAST_SETTINGS, database, serving
+from tests.postgres import FAST_SETTINGS, OWNER, database, serving
 
+DATABASE = "measured"
 HERE = "remote:git.example/acme/api"
 ENGLISH = "the "
 """A text with such a word counts as English; others are also indexed by grams, which the invented words share."""
@@ -152,24 +160,52 @@ def main() -> None:
         "--grams", action="store_true", help="texts that are not English, so that words are cut into grams"
     )
     parser.add_argument("--durable", action="store_true", help="wait for the disk at each commit")
+    parser.add_argument("--server", default="", help="the folder of a running server's socket, where data may stay")
+    parser.add_argument("--save", action="store_true", help="save the figures to evals/results")
     options = parser.parse_args()
-    with serving(SERVER if options.durable else (*FAST_SETTINGS, *SERVER)) as folder:
-        address = database(folder, "measured")
-        superuser = psycopg.connect(f"postgresql://postgres@/measured?host={folder}", autocommit=True)
+    settings = SERVER if options.durable else (*FAST_SETTINGS, *SERVER)
+    with nullcontext(options.server) if options.server else serving(settings) as folder:
+        teams = load_or_fill(folder, options)
+        address = f"postgresql://{OWNER}@/{DATABASE}?host={folder}"
+        superuser = connect_as_superuser(folder)
         with Hub.open(address) as hub:
-            teams = fill(hub, superuser, options.memories, options.teams, "" if options.grams else ENGLISH)
-            print_completeness(hub, superuser, teams)
+            figures: dict[str, Any] = {"found of the 100 nearest": measure_completeness(hub, superuser, teams)}
         service, port = start_hub(address)
         try:
             meter = CpuMeter(service=service.pid or 0, folder=folder)
             print(f"{'':>22}{'p50 ms':>9}{'p95 ms':>9}{'a second':>10}{'hub CPU':>9}{'PG CPU':>9}")
             for clients in (1, options.clients):
                 ask_hub(port, teams, clients, options.seconds / 4, None)
-                ask_hub(port, teams, clients, options.seconds, meter)
+                figures[f"clients: {clients}"] = ask_hub(port, teams, clients, options.seconds, meter)
         finally:
             service.terminate()
             service.join()
-        measure_sql(superuser, teams, options.seconds, meter)
+        figures["plain SQL"] = measure_sql(superuser, teams, options.seconds, meter)
+        if options.save:
+            data = f"{sum(team.size for team in teams):,} generated memories in {len(teams)} teams"
+            results.save("hub", data=data, configuration="client, hub and Postgres on one machine", figures=figures)
+
+
+def connect_as_superuser(folder: str) -> "psycopg.Connection[Any]":
+    """Connect to the measured database without row-level security."""
+    superuser = psycopg.connect(f"postgresql://postgres@/{DATABASE}?host={folder}", autocommit=True)
+    superuser.execute("SET search_path = hivemind, public")
+    return superuser
+
+
+def load_or_fill(folder: str, options: argparse.Namespace) -> list[Team]:
+    """Return the teams of an earlier run on this server, or fill a new database."""
+    # Tokens and questions cannot be read back from the database.
+    file = Path(folder) / "measured_teams.pickle"
+    if file.exists():
+        teams: list[Team] = pickle.loads(file.read_bytes())
+        return teams
+    address = database(folder, DATABASE)
+    superuser = connect_as_superuser(folder)
+    with Hub.open(address) as hub:
+        teams = fill(hub, superuser, options.memories, options.teams, "" if options.grams else ENGLISH)
+    file.write_bytes(pickle.dumps(teams))
+    return teams
 
 
 def fill(hub: Hub, superuser: "psycopg.Connection[Any]", memories: int, count: int, opening: str) -> list[Team]:
@@ -206,7 +242,6 @@ def fill(hub: Hub, superuser: "psycopg.Connection[Any]", memories: int, count: i
         questions = [opening + " ".join(chance.sample(text.split(), 7)) for text in texts[:QUESTIONS]]
         vectors = topics.draw(numbers, 50)
         teams.append(Team(id=team_id, token=token, size=size, questions=questions, vectors=vectors))
-    superuser.execute("SET search_path = hivemind, public")
     superuser.execute(word_index)  # type: ignore[arg-type, unused-ignore]
     filled = time.perf_counter()
     for state in hub.list_teams():
@@ -268,25 +303,27 @@ def format_vector(row: Floats) -> str:
     return "[" + ",".join(f"{number:.4g}" for number in row) + "]"
 
 
-def print_completeness(hub: Hub, superuser: "psycopg.Connection[Any]", teams: Sequence[Team]) -> None:
-    """Print how many of the 100 nearest passages the hub finds, for each team."""
-    superuser.execute("SET search_path = hivemind, public")
-    shares = []
+def measure_completeness(hub: Hub, superuser: "psycopg.Connection[Any]", teams: Sequence[Team]) -> dict[str, float]:
+    """Print and return the share of the 100 nearest passages that the hub finds, for each team."""
+    shares: dict[str, float] = {}
+    lowest = 1.0
     for team in teams:
         with hub.open_team(team.id) as store:
+            found_shares = []
             for vector in team.vectors:
                 exact = superuser.execute(EXACT, [team.id, format_vector(vector), 100]).fetchall()
                 sight = Visibility(repos=(), everywhere=True)
                 likely = store.db.index.find_likely(SHIPPED_MODEL, vector, sight, 200)
-                shares.append((team.size, len({row[0] for row in exact} & set(likely)) / len(exact)))
-    by_team = {size: np.mean([share for other, share in shares if other == size]) for size, _ in shares}
-    lowest = min(by_team, key=lambda size: by_team[size])
+                found_shares.append(len({row[0] for row in exact} & set(likely)) / len(exact))
+        shares[f"{team.size:,}"] = float(np.mean(found_shares))
+        lowest = min(lowest, *found_shares)
+    worst = min(shares, key=lambda size: shares[size])
     print(
-        f"# found of the 100 nearest: {np.mean([share for _, share in shares]):.3f} on average,"
-        f" {by_team[lowest]:.3f} in the worst team ({lowest:,} memories), {min(shares, key=lambda s: s[1])[1]:.2f} for"
-        " the worst question",
+        f"# found of the 100 nearest: {np.mean(list(shares.values())):.3f} on average over teams, {shares[worst]:.3f}"
+        f" in the worst team ({worst} memories), {lowest:.2f} for the worst question",
         flush=True,
     )
+    return shares
 
 
 def start_hub(address: str) -> tuple[Any, int]:
@@ -339,8 +376,8 @@ def _read_stat(file: Path) -> list[str]:
         return []
 
 
-def ask_hub(port: int, teams: Sequence[Team], clients: int, seconds: float, meter: CpuMeter | None) -> None:
-    """Ask the hub from some clients at once for a while, and print what it took."""
+def ask_hub(port: int, teams: Sequence[Team], clients: int, seconds: float, meter: CpuMeter | None) -> dict[str, float]:
+    """Ask the hub from some clients at once for a while; with a meter, print and return what it took."""
     before, start = meter.read() if meter else (0.0, 0.0), time.perf_counter()
     with ThreadPoolExecutor(clients) as pool:
         times = [
@@ -348,8 +385,9 @@ def ask_hub(port: int, teams: Sequence[Team], clients: int, seconds: float, mete
             for batch in pool.map(lambda client: ask(port, teams, client, seconds), range(clients))
             for took in batch
         ]
-    if meter:
-        print_row(f"hub, {clients} clients", times, time.perf_counter() - start, before, meter.read())
+    if meter is None:
+        return {}
+    return print_row(f"hub, {clients} clients", times, time.perf_counter() - start, before, meter.read())
 
 
 def ask(port: int, teams: Sequence[Team], client: int, seconds: float) -> list[float]:
@@ -378,7 +416,9 @@ def list_questions(teams: Sequence[Team], seed: int) -> Iterator[tuple[Team, str
         yield team, chance.choice(team.questions)
 
 
-def measure_sql(superuser: "psycopg.Connection[Any]", teams: Sequence[Team], seconds: float, meter: CpuMeter) -> None:
+def measure_sql(
+    superuser: "psycopg.Connection[Any]", teams: Sequence[Team], seconds: float, meter: CpuMeter
+) -> dict[str, float]:
     """Search by words and by vectors in plain SQL, one client."""
     times: list[float] = []
     before, start = meter.read(), time.perf_counter()
@@ -390,16 +430,18 @@ def measure_sql(superuser: "psycopg.Connection[Any]", teams: Sequence[Team], sec
         times.append((time.perf_counter() - begun) * 1000)
         if time.perf_counter() - start > seconds:
             break
-    print_row("plain SQL, 1 client", times, time.perf_counter() - start, before, meter.read())
+    return print_row("plain SQL, 1 client", times, time.perf_counter() - start, before, meter.read())
 
 
 def print_row(
     name: str, times: list[float], elapsed: float, before: tuple[float, float], after: tuple[float, float]
-) -> None:
-    """Print times and CPU per question."""
+) -> dict[str, float]:
+    """Print and return times and CPU per question."""
     p50, p95 = quantiles(times)
     hub, server = ((end - begin) / len(times) for begin, end in zip(before, after, strict=True))
-    print(f"{name:>22}{p50:>9.1f}{p95:>9.1f}{len(times) / elapsed:>10.1f}{hub:>9.1f}{server:>9.1f}", flush=True)
+    rate = len(times) / elapsed
+    print(f"{name:>22}{p50:>9.1f}{p95:>9.1f}{rate:>10.1f}{hub:>9.1f}{server:>9.1f}", flush=True)
+    return {"p50 ms": p50, "p95 ms": p95, "a second": rate, "hub CPU ms": hub, "Postgres CPU ms": server}
 
 
 if __name__ == "__main__":

@@ -6,18 +6,18 @@ import { pathToFileURL } from 'node:url';
 const [packageFolder, port, accountsFile] = process.argv.slice(2);
 const { default: Provider } = await import(pathToFileURL(`${packageFolder}/lib/index.js`));
 
-const client = (id, redirectUri) => ({
+const client = (id) => ({
   client_id: id,
   application_type: 'native', // any port of the loopback address may be the redirect (RFC 8252)
   token_endpoint_auth_method: 'none',
-  redirect_uris: [redirectUri],
+  redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/login/callback'],
   response_types: ['code'],
   grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
 });
 
 const provider = new Provider(`http://127.0.0.1:${port}`, {
-  clients: [client('hivemind', 'http://127.0.0.1/callback'), client('another', 'http://127.0.0.1/callback')],
-  features: { devInteractions: { enabled: true }, deviceFlow: { enabled: true } },
+  clients: [client('hivemind'), client('another')],
+  features: { devInteractions: { enabled: true }, deviceFlow: { enabled: true }, revocation: { enabled: true } },
   claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['groups', 'hd'] },
   scopes: ['openid', 'offline_access'],
   conformIdTokenClaims: false, // groups are in the ID token and not only at the userinfo endpoint

@@ -81,9 +81,9 @@ class _FormParser(HTMLParser):
             self.fields[str(attributes["name"])] = attributes.get("value") or ""
 
 
-def browse(url: str, subject: str) -> str:
+def browse(url: str, subject: str, opener: urllib.request.OpenerDirector | None = None) -> str:
     """Do what a person in a browser does: fill in every form on the way; return the last page."""
-    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+    opener = opener or urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
     address, page = _read(opener.open(url, timeout=30))
     # Name, consent, and for a device its code and a confirmation.
     for _ in range(6):

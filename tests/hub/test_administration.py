@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.errors import AccessRevoked, NotFound, Unauthenticated
+from hivemind.errors import AccessRevoked, InvalidInput, NotFound, Unauthenticated
 from hivemind.hub.client import HubClient
 from hivemind.hub.store import CONTENT_TABLES, Hub
 from hivemind.model.team import Role
@@ -139,6 +139,13 @@ def test_what_admins_do_is_on_record_in_the_log(served: Served, team: str, admin
     assert acts[-1]["event"]["fact"]["action"] == "team created"
     assert served.ask("GET", "/v1/administration", served.token(team, name="bob")).status == 403
     assert served.ask("GET", "/v1/audit", admin).body == []
+
+
+def test_the_name_of_a_team_is_given_once(served: Served, team: str) -> None:
+    with pytest.raises(InvalidInput, match=f"there is a team '{team}' on this hub already; choose another name"):
+        served.host.found_team(team)
+
+    assert served.host.found_team(f"{team} 2").startswith("hm_")
 
 
 def test_a_team_is_exported_and_deleted_and_another_stays(

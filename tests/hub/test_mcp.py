@@ -51,6 +51,9 @@ def test_what_one_agent_remembers_another_recalls(
 
     assert listed == [tool["name"] for tool in TOOLS]
     assert kept[0] is False
+    # It is the team's at once, wherever the agent runs.
+    assert "Stored as" in kept[1]
+    assert "machine" not in kept[1]
     assert "The queue is drained before each deploy" in found[1]
     assert "No confident match" in elsewhere[1]
 

@@ -24,11 +24,11 @@ from hivemind.app.context import Context
 from hivemind.app.team_host import Host
 from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticated, Unavailable
 from hivemind.hub import sign_in
-from hivemind.hub.credentials import Credentials, ProviderLogin, load_credentials
+from hivemind.hub.credentials import Credentials, ProviderLogin, load_credentials, save_credentials
 from hivemind.hub.oidc import GroupRule, Issuer
-from hivemind.hub.sign_in import ProviderTokens
+from hivemind.hub.sign_in import ProviderTokens, SignInAttempt
 from hivemind.hub.store import Hub
-from hivemind.model.login import LoginRequest, hash_nonce, hash_token, new_token
+from hivemind.model.login import LoginRequest, Revocation, hash_nonce, hash_token, new_token
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Scope
 from hivemind.model.team import Role, SyncResult
@@ -232,6 +232,47 @@ def test_an_expired_token_lets_nobody_in_but_can_be_renewed(company: Company) ->
     company.time_shift[0] = timedelta(hours=2)
     mind.team.sync()
     assert company.is_admitted(get_login(company.file("alice"))[0].token)
+
+
+def test_logging_out_ends_the_login_at_the_provider_too(company: Company) -> None:
+    subject, mind = company.hire("alice", "payers"), company.laptop("alice")
+    company.sign_in(mind, subject)
+    login = get_login(company.file("alice"))[1]
+    # Renewable before, with the refresh token that it then has.
+    refresh_token = sign_in.renew(
+        login.token_endpoint, login.client_id, login.client_secret, login.refresh_token
+    ).refresh_token
+    save_credentials(company.file("alice"), get_login(company.file("alice"))[0].with_login(refresh_token=refresh_token))
+
+    revocation = mind.team.logout()
+
+    assert revocation is Revocation.DONE
+    assert not company.file("alice").exists()
+    with pytest.raises(Unauthenticated):
+        sign_in.renew(login.token_endpoint, login.client_id, login.client_secret, refresh_token)
+
+
+def test_logging_out_works_while_the_provider_is_down(company: Company) -> None:
+    subject, mind = company.hire("alice", "payers"), company.laptop("alice")
+    company.sign_in(mind, subject)
+    credentials, _ = get_login(company.file("alice"))
+    # Nothing listens at port 1.
+    save_credentials(company.file("alice"), credentials.with_login(issuer="http://127.0.0.1:1"))
+
+    revocation = mind.team.logout()
+
+    assert revocation is Revocation.FAILED
+    assert not company.file("alice").exists()
+    assert mind.team.status().membership is None
+
+
+def test_a_store_that_joined_with_a_token_has_nothing_to_end_at_a_provider(company: Company) -> None:
+    mind = company.laptop("alice")
+    with company.host.mind(company.host.owner_of(company.payments)) as team:
+        token = team.admin.tokens.issue(name="alice", role=Role.WRITER)
+    mind.team.login(company.served.url, token)
+
+    assert mind.team.logout() is Revocation.UNNEEDED
 
 
 def test_roles_follow_the_groups_at_the_next_renewal(company: Company) -> None:
@@ -539,7 +580,7 @@ def test_a_code_is_good_for_the_address_it_was_sent_to_and_for_the_client_that_h
     verifier = "v" * 43
 
     def redeem(sent_verifier: str, *, is_elsewhere: bool) -> str:
-        with sign_in._CallbackServer("state", options.issuer) as server:
+        with sign_in._CallbackServer(SignInAttempt(state="state"), options.issuer) as server:
             fields = {
                 "response_type": "code", "client_id": CLIENT_ID, "redirect_uri": server.url, "scope": "openid",
                 "state": "state", "code_challenge": hash_nonce(verifier), "code_challenge_method": "S256",
@@ -554,6 +595,14 @@ def test_a_code_is_good_for_the_address_it_was_sent_to_and_for_the_client_that_h
     assert redeem(verifier, is_elsewhere=False) == "accepted"
     assert redeem(verifier, is_elsewhere=True) == "invalid_grant"
     assert redeem("g" * 43, is_elsewhere=False) == "invalid_grant"
+
+
+def test_agents_are_sent_to_the_provider_for_a_token(company: Company) -> None:
+    with urllib.request.urlopen(f"{company.served.url}/.well-known/oauth-protected-resource/mcp", timeout=30) as answer:
+        metadata = json.load(answer)
+
+    assert [url.rstrip("/") for url in metadata["authorization_servers"]] == [company.provider.url]
+    assert metadata["resource"] == f"{company.served.url}/mcp"
 
 
 def test_a_login_for_another_application_of_the_same_provider_is_refused(company: Company) -> None:

@@ -13,11 +13,14 @@ import pytest
 from hivemind import Hivemind, Scope
 from hivemind.app.context import Context
 from hivemind.app.hub_worker import HubWorker
+from hivemind.app.team_host import Host
+from hivemind.errors import Unauthenticated
 from hivemind.hub import embedding_queue
 from hivemind.hub.store import Hub, TeamProgress
 from hivemind.model.memory import Memory
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.scope import Repository
+from hivemind.model.team import Role
 from hivemind.recall import similarity
 from hivemind.settings import Settings
 from hivemind.store import log, projector
@@ -283,3 +286,34 @@ def test_old_receipts_are_deleted_where_the_operator_says_so(own_hub: Hub, setti
         assert untouched == {old, new}
         assert {receipt.id for receipt in mind.explain(memory.id).receipts} == {new}
         assert log.verify(mind._context.store.db) == []
+
+
+def test_tokens_that_were_replaced_are_deleted_when_their_devices_leases_have_ended(
+    own_hub: Hub, settings: Settings, clock: Clock
+) -> None:
+    host = Host(own_hub, settings, clock=clock)
+    host.found_team("payments")
+    with host.mind(host.owner_of("payments")) as mind:
+        tokens = mind.admin.tokens
+        first = tokens.issue(name="alice", role=Role.WRITER, days=1)
+        visit = host.begin_visit(first, "127.0.0.1")
+        second = tokens.issue(name="alice", role=Role.WRITER, days=200)
+        revoked = tokens.rotate("admin", days=200)
+        tokens.issue(name="bob", role=Role.REVIEWER, days=1)
+        ids_at_first = [token.id for token in tokens.list()]
+
+        clock.advance(days=50)
+        HubWorker(own_hub, settings, clock=clock).maintain()
+        ids_within_the_lease = [token.id for token in tokens.list()]
+        clock.advance(days=20)
+        HubWorker(own_hub, settings, clock=clock).maintain()
+        names_left = sorted((token.name, bool(token.revoked_at)) for token in tokens.list())
+
+    assert ids_within_the_lease == ids_at_first
+    # The revoked one is not expired yet; bob's is the last that says what he was.
+    assert names_left == [("admin", False), ("admin", True), ("alice", False), ("bob", False)]
+    assert host.admit(second, "127.0.0.1", "test").member.person == "alice"
+    assert host.admit(revoked, "127.0.0.1", "test").member.role is Role.ADMIN
+    for secret, admit in ((first, host.admit), (visit, host.admit_visit)):
+        with pytest.raises(Unauthenticated):
+            admit(secret, "127.0.0.1", "test")

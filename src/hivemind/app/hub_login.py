@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from hivemind.app.context import Clock
-from hivemind.errors import AccessRevoked, NotFound, Unauthenticated, Unavailable
+from hivemind.errors import AccessRevoked, InvalidInput, NotFound, Unauthenticated, Unavailable
 from hivemind.formats.timestamps import format_minute, format_timestamp
 from hivemind.hub import sign_in
 from hivemind.hub.client import HubClient
@@ -18,7 +18,7 @@ from hivemind.hub.credentials import (
     lock_credentials,
     save_credentials,
 )
-from hivemind.model.login import LoginRequest, LoginResult, ProviderOptions, hash_token, new_token
+from hivemind.model.login import LoginRequest, LoginResult, ProviderOptions, Revocation, hash_token, new_token
 
 ChooseTeam = Callable[[Mapping[str, str]], str]
 """Returns the name of one of several teams, each with the person's role in it."""
@@ -73,6 +73,19 @@ def renew_login(file: Path, clock: Clock) -> Credentials | None:
         except Unauthenticated as error:
             save_credentials(file, credentials.with_login(is_ended=True))
             raise Unauthenticated(f"{error}\n{describe_ended(credentials.url)}") from None
+
+
+def end_login(credentials: Credentials) -> Revocation:
+    """Let the provider end the refresh token of a login, so that a copy of it is of no use to anybody."""
+    login = credentials.login
+    if login is None or not login.refresh_token:
+        return Revocation.UNNEEDED
+    try:
+        is_revoked = sign_in.revoke(login.issuer, login.client_id, login.client_secret, login.refresh_token)
+    # Leaving a team must also be possible without a network.
+    except (Unavailable, Unauthenticated, InvalidInput):
+        return Revocation.FAILED
+    return Revocation.DONE if is_revoked else Revocation.UNSUPPORTED
 
 
 def is_due(credentials: Credentials, clock: Clock) -> bool:

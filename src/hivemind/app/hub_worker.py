@@ -1,4 +1,4 @@
-"""The work of a hub that no request waits for: vectors, graphs, rebuilds after an upgrade, old receipts.
+"""The work of a hub that no request waits for: vectors, graphs, rebuilds after an upgrade, old receipts and tokens.
 
 Any number of workers share one database; ``hivemind hub serve`` runs one in a process of its own.
 """
@@ -16,10 +16,10 @@ from hivemind import system
 from hivemind.app.context import Clock, LazyEmbedder, utc_now
 from hivemind.errors import HivemindError
 from hivemind.formats.timestamps import format_timestamp
-from hivemind.hub import embedding_queue
+from hivemind.hub import access, embedding_queue
 from hivemind.hub.postgres import migrate
 from hivemind.hub.receipts import drop_old_receipts
-from hivemind.hub.store import Hub, HubOptions, TeamProgress
+from hivemind.hub.store import Hub, HubOptions, HubStore, TeamProgress
 from hivemind.settings import Settings
 
 BATCH_PASSAGES = 32
@@ -88,7 +88,7 @@ class HubWorker:
         return len(passages)
 
     def maintain(self) -> None:
-        """Rebuild outdated teams, build missing graphs and delete old receipts."""
+        """Rebuild outdated teams, build missing graphs, and delete old receipts and tokens that expired long ago."""
         for team in self._hub.list_teams():
             if team.is_outdated and self._is_due(team):
                 self.rebuild(team)
@@ -97,10 +97,16 @@ class HubWorker:
                 embedder = self._embedder.meaning.embedder
                 if self._hub.build_graph(team, embedder.name, embedder.dimension):
                     self._report(f"built the graph of team {team.name}")
-            if self._receipt_days:
-                before = format_timestamp(self._clock() - timedelta(days=self._receipt_days))
-                with self._hub.open_team(team.team) as store:
-                    drop_old_receipts(store, before, format_timestamp(self._clock()))
+            with self._hub.open_team(team.team) as store:
+                self._delete_old(store)
+
+    def _delete_old(self, store: HubStore) -> None:
+        now = self._clock()
+        if self._receipt_days:
+            before = format_timestamp(now - timedelta(days=self._receipt_days))
+            drop_old_receipts(store, before, format_timestamp(now))
+        lease = timedelta(days=store.history.state.lease_days)
+        access.delete_expired_tokens(store.db, format_timestamp(now - lease))
 
     def rebuild(self, team: TeamProgress) -> None:
         """Rebuild the tables of a team while the old ones answer."""

@@ -18,7 +18,7 @@ from hivemind.hub.transport import Transport
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
-from hivemind.model.login import ProviderOptions
+from hivemind.model.login import ProviderOptions, Revocation
 from hivemind.model.memory import Channel, Memory, Source, Status, Trust
 from hivemind.model.scope import Scope
 from hivemind.model.team import SyncResult, TeamStatus
@@ -99,11 +99,20 @@ class Team:
             save_credentials(self._hub_file, credentials)
         return result
 
-    def logout(self) -> None:
-        """Leave the team: delete its memories here, except those never pushed."""
+    def logout(self) -> Revocation:
+        """Leave the team: delete its memories here, except those never pushed, and end the login at the provider."""
         self._context.require_person("leaving a team")
-        self._hub_file.unlink(missing_ok=True)
+        # A renewal at this moment would write the file again.
+        with lock_credentials(self._hub_file):
+            credentials = load_credentials(self._hub_file)
+            revocation = Revocation.UNNEEDED
+            if credentials and credentials.login:
+                from hivemind.app import hub_login
+
+                revocation = hub_login.end_login(credentials)
+            self._hub_file.unlink(missing_ok=True)
         sync.leave(self._store)
+        return revocation
 
     @property
     def is_logged_in(self) -> bool:

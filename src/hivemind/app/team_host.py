@@ -3,7 +3,7 @@
 Only the embedding model is kept in the process, so any number of hubs can serve one database.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -120,6 +120,9 @@ class Host:
 
     def found_team(self, name: str) -> str:
         """Create a team and return its admin's token, which cannot be read again."""
+        with self._hub.connect_without_team() as db:
+            if access.find_team(db, name):
+                raise InvalidInput(f"there is a team {name!r} on this hub already; choose another name")
         with self._hub.open_team(self._hub.create_team(validate_label(name, "the name"))) as store:
             recorder = administration.make_recorder(store, OPERATOR, format_timestamp(self._clock()))
             recorder(AdminAction.TEAM_CREATED, name, "")
@@ -166,16 +169,41 @@ class Host:
             return self._admit(lambda db: _authenticate_identity(db, identity), secret, address, what)
         return self._admit(lambda db: access.authenticate(db, self._clock(), secret), secret, address, what)
 
+    @property
+    def has_sign_in(self) -> bool:
+        """Whether people sign in at the identity provider; otherwise only tokens are accepted."""
+        return bool(self._issuer and self._issuer.client_id)
+
     def describe_provider(self) -> ProviderOptions | None:
         """Return how people sign in; None if only tokens are accepted."""
-        return self._issuer.describe() if self._issuer and self._issuer.client_id else None
+        return self._issuer.describe() if self._issuer and self.has_sign_in else None
 
     def sign_in(self, request: LoginRequest, address: str) -> LoginResult:
         """Begin or renew a person's login; refusals are recorded and raised like those of a token."""
-        if not self._issuer or not self._issuer.client_id:
+        with self._record_refusals(address):
+            return self._logins.sign_in(request)
+
+    def start_in_browser(self, redirect_url: str, team: str) -> tuple[str, str]:
+        """Return the provider's address for a browser, and what it keeps until it comes back to ``redirect_url``."""
+        return self._logins.start_in_browser(redirect_url, team)
+
+    def finish_in_browser(
+        self, pending: str, answer: Mapping[str, str], redirect_url: str, address: str
+    ) -> tuple[str, list[str]]:
+        """Sign in a browser that comes back; return the secret for its cookie, or its person's teams to choose from."""
+        with self._record_refusals(address):
+            return self._logins.finish_in_browser(pending, answer, redirect_url)
+
+    @property
+    def _logins(self) -> TeamLogins:
+        if not self._issuer or not self.has_sign_in:
             raise NotFound("this hub has no identity provider; log in with a token: hivemind team login URL --token")
+        return TeamLogins(hub=self._hub, issuer=self._issuer, clock=self._clock)
+
+    @contextmanager
+    def _record_refusals(self, address: str) -> Iterator[None]:
         try:
-            return TeamLogins(hub=self._hub, issuer=self._issuer, clock=self._clock).sign_in(request)
+            yield
         except Unauthenticated:
             # Only wrong requests count, so that nobody can keep the others at the same address from signing in.
             with self._hub.connect_without_team() as db:

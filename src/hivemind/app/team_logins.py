@@ -1,20 +1,42 @@
 """Signing in to a hub with the team's identity provider: who somebody is, which team, and for how long."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from dataclasses import fields as dataclass_fields
 from datetime import timedelta
+from urllib.parse import parse_qsl, urlencode
 
 from hivemind.app.context import Clock
-from hivemind.errors import AccessRevoked, Unauthenticated
+from hivemind.errors import AccessRevoked, Refused, Unauthenticated
 from hivemind.formats.timestamps import format_timestamp
 from hivemind.hub import access, logins
 from hivemind.hub.administration import make_recorder
 from hivemind.hub.logins import Login, LoginRegister
 from hivemind.hub.oidc import Issuer
+from hivemind.hub.sign_in import SignInAttempt
 from hivemind.hub.store import Hub
 from hivemind.model.login import Identity, LoginRequest, LoginResult, hash_token
-from hivemind.model.team import Role
+from hivemind.model.team import AdmittedMember, TeamMember
 from hivemind.store.database import Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SignedInPerson:
+    """A person whose ID token was accepted."""
+
+    identity: Identity
+    name: str
+    team_ids: Mapping[str, str]
+    """Their teams on this hub, each name with its id."""
+    team: str
+    """The one to sign in to; empty if they have to choose, or lost the team of the login."""
+    login: Login | None
+    """The login to renew."""
+
+    @property
+    def team_id(self) -> str:
+        """The id of the team to sign in to."""
+        return self.team_ids[self.team]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +49,53 @@ class TeamLogins:
 
     def sign_in(self, request: LoginRequest) -> LoginResult:
         """Begin or renew a login; raise Unauthenticated, or AccessRevoked if it ends here for good."""
+        person = self._admit(request)
+        if person.login:
+            self._renew(person.login, request, person.identity, person.team)
+        elif person.team:
+            self._begin(request, person)
+        roles = {name: person.identity.roles[name].value for name in person.team_ids}
+        return LoginResult(person=person.name, team=person.team, teams=roles, seconds=self.issuer.login_minutes * 60)
+
+    def start_in_browser(self, redirect_url: str, team: str) -> tuple[str, str]:
+        """Return the provider's address for a browser, and what it keeps until it comes back to ``redirect_url``."""
+        attempt, options = SignInAttempt(), self.issuer.describe()
+        # A browser needs no refresh token: the hub keeps nothing that opens anything at the provider.
+        scopes = " ".join(scope for scope in options.scopes.split() if scope != "offline_access")
+        url = attempt.make_url(replace(options, scopes=scopes), redirect_url)
+        return url, urlencode(asdict(attempt) | {"team": team})
+
+    def finish_in_browser(self, pending: str, answer: Mapping[str, str], redirect_url: str) -> tuple[str, list[str]]:
+        """Sign in a browser that comes back; return the secret for its cookie, or its person's teams to choose from."""
+        options = self.issuer.describe()
+        attempt, team = _parse_pending(pending)
+        # Otherwise another site could sign somebody in as its own person, and read what they write.
+        if not attempt.is_answered_by(answer, options.issuer):
+            raise Unauthenticated("this is not the answer to a login of this browser; open /login again")
+        if "code" not in answer:
+            reason = answer.get("error_description") or answer.get("error", "no reason given")
+            raise Unauthenticated(f"the identity provider refused: {reason[:500]}; open /login to try again")
+        tokens = attempt.redeem(answer["code"], options, redirect_url)
+        return self._begin_visit(
+            LoginRequest(id_token=tokens.id_token, nonce_secret=tokens.nonce_secret, token_hash="", team=team)
+        )
+
+    def _begin_visit(self, request: LoginRequest) -> tuple[str, list[str]]:
+        person = self._admit(request)
+        if not person.team:
+            return "", list(person.team_ids)
+        if person.identity.is_agent:
+            raise Refused("an agent cannot sign in to these pages; agents use /mcp")
+        # Until the provider has to be asked again, as on a device.
+        role, until = person.identity.roles[person.team], self._compute_end()
+        with self.hub.open_team(person.team_id) as store:
+            register = LoginRegister(store.db, make_recorder(store, person.name, format_timestamp(self.clock())))
+            token = register.begin_in_browser(person.identity, person.name, role, self.clock(), until)
+            member = TeamMember(person=person.name, role=role)
+            who = AdmittedMember(team=person.team_id, member=member, token=token)
+            return access.begin_visit(store.db, self.clock(), who, until), []
+
+    def _admit(self, request: LoginRequest) -> "_SignedInPerson":
         # Before a connection is taken from the pool, because the provider may be slow.
         identity = self.issuer.verify_id_token(request.id_token, request.nonce_secret, self.clock().timestamp())
         with self.hub.connect_without_team() as db:
@@ -40,12 +109,7 @@ class TeamLogins:
                 raise Unauthenticated("this ID token was used before; sign in again")
             if team:
                 logins.check_removal(db, identity.id, team_ids[team])
-        if login:
-            self._renew(login, request, identity, team)
-        elif team:
-            self._begin(request, identity, name, team_ids[team], identity.roles[team])
-        roles = {team_name: identity.roles[team_name].value for team_name in team_ids}
-        return LoginResult(person=name, team=team, teams=roles, seconds=self.issuer.login_minutes * 60)
+        return _SignedInPerson(identity=identity, name=name, team_ids=team_ids, team=team, login=login)
 
     def _find_teams(self, db: Database, identity: Identity) -> dict[str, str]:
         """Return the teams of this hub that the person's groups give access to, each name with its id."""
@@ -61,9 +125,11 @@ class TeamLogins:
             raise AccessRevoked("an admin ended this login, or it was used twice; ask one of them, or sign in again")
         return login
 
-    def _begin(self, request: LoginRequest, identity: Identity, name: str, team: str, role: Role) -> None:
-        with self.hub.open_team(team) as store:
+    def _begin(self, request: LoginRequest, person: "_SignedInPerson") -> None:
+        identity, name = person.identity, person.name
+        with self.hub.open_team(person.team_id) as store:
             register = LoginRegister(store.db, make_recorder(store, name, format_timestamp(self.clock())))
+            role = identity.roles[person.team]
             register.begin(identity, name, role, request.token_hash, self.clock(), self._compute_end())
 
     def _renew(self, login: Login, request: LoginRequest, identity: Identity, team: str) -> None:
@@ -102,3 +168,11 @@ def _choose_team(request: LoginRequest, team_ids: Mapping[str, str], login: Logi
     if request.team and request.team not in team_ids:
         raise Unauthenticated(f"you are in no team {request.team!r} of this hub; your teams: {', '.join(team_ids)}")
     return request.team or (next(iter(team_ids)) if len(team_ids) == 1 else "")
+
+
+def _parse_pending(text: str) -> tuple[SignInAttempt, str]:
+    """Return the login that a browser has begun, and its team; if it has begun none, one that no answer fits."""
+    fields = dict(parse_qsl(text))
+    team = fields.pop("team", "")
+    names = {field.name for field in dataclass_fields(SignInAttempt)}
+    return SignInAttempt(**fields) if fields.keys() == names else SignInAttempt(), team

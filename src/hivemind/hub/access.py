@@ -25,6 +25,14 @@ DEFAULT_TOKEN_DAYS = 90
 VISIT_DAYS = 7
 """How long a browser stays signed in, at most until its token expires."""
 
+EXPIRED = (
+    # Also a revoked one: until its device's lease has ended, the device must learn that it was revoked.
+    "SELECT id FROM tokens t WHERE greatest(t.expires_at, t.revoked_at) < ? AND EXISTS ("
+    # The newest of each kind stays, because it says what role somebody had: a restored hub asks that, and so do people.
+    "SELECT FROM tokens n WHERE (n.name, n.role, n.is_agent) = (t.name, t.role, t.is_agent)"
+    " AND (n.created_at, n.id) > (t.created_at, t.id))"
+)
+
 COLUMNS = "id, name, role, is_agent, created_at, expires_at, revoked_at, last_used_at, person <> '' AS is_login"
 
 
@@ -93,6 +101,15 @@ def list_tokens(db: Database) -> list[Token]:
     return [from_row(Token, row) for row in rows]
 
 
+def delete_expired_tokens(db: Database, before: str) -> int:
+    """Delete tokens that ended before a time and were replaced by newer ones; return how many."""
+    with db.transaction():
+        ids = [row[0] for row in db.execute(EXPIRED, before)]
+        db.execute("DELETE FROM visits WHERE token = ANY(?::text[])", ids)
+        db.execute("DELETE FROM tokens WHERE id = ANY(?::text[])", ids)
+    return len(ids)
+
+
 def authenticate(db: Database, now: datetime, secret: str) -> AdmittedMember | None:
     """Return the member a token belongs to, or None if it is unknown, expired or revoked."""
     row = db.one("SELECT team, id, name, role, is_agent FROM token_of(?, ?)", hash_token(secret), format_timestamp(now))
@@ -112,12 +129,12 @@ def list_teams(db: Database) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in db.execute("SELECT id, name FROM list_teams()")]
 
 
-def begin_visit(db: Database, now: datetime, who: AdmittedMember) -> str:
-    """Sign a browser in and return the secret for its cookie; only a hash of it is stored."""
+def begin_visit(db: Database, now: datetime, who: AdmittedMember, until: str = "") -> str:
+    """Sign a browser in, at most until a time, and return the secret for its cookie; only a hash of it is stored."""
     secret = secrets.token_urlsafe(32)
-    # Timestamps are compared as text: "9" is later than any of them. Only tokens of an identity provider have an
+    # Timestamps are compared as text: "9" is later than any of them. Only access tokens of an identity provider have an
     # ``until``; ours are looked up at each request, so that revoking one ends its visits too.
-    expires_at = min(format_timestamp(now + timedelta(days=VISIT_DAYS)), who.until or "9")
+    expires_at = min(format_timestamp(now + timedelta(days=VISIT_DAYS)), until or "9", who.until or "9")
     db.execute("DELETE FROM visits WHERE expires_at < ?", format_timestamp(now))
     db.execute(
         "INSERT INTO visits (hash, token, name, role, expires_at) VALUES (?, ?, ?, ?, ?)",

@@ -9,7 +9,7 @@ from hivemind.formats.timestamps import format_timestamp
 from hivemind.hub.administration import Recorder
 from hivemind.model.administration import AdminAction
 from hivemind.model.ids import derive_id
-from hivemind.model.login import Identity, digest_proof, hash_token
+from hivemind.model.login import Identity, digest_proof, hash_token, new_token
 from hivemind.model.team import Role
 from hivemind.store.database import Database
 
@@ -86,6 +86,15 @@ def end_visits(db: Database, name: str) -> None:
     db.execute("DELETE FROM visits WHERE name = ? AND token IS NULL", name)
 
 
+def check_name(db: Database, identity: Identity, name: str) -> None:
+    """Raise Unauthenticated if a member of the team who has a token is called the same."""
+    # A subject may be any word, such as the name of such a member; a verified address is that member's.
+    if not identity.has_verified_name and db.one(
+        "SELECT 1 FROM tokens WHERE name = ? AND person <> ?", name, identity.id
+    ):
+        raise Unauthenticated(f"{name} is the name of another member; ask an admin of the team")
+
+
 @dataclass(frozen=True, slots=True)
 class LoginRegister:
     """The logins of one team."""
@@ -95,11 +104,7 @@ class LoginRegister:
 
     def begin(self, identity: Identity, name: str, role: Role, token_hash: str, now: datetime, until: str) -> None:
         """Store a new login."""
-        # A subject may be any word, such as the name of a member who has a token; a verified address is that member's.
-        if not identity.has_verified_name and self.db.one(
-            "SELECT 1 FROM tokens WHERE name = ? AND person <> ?", name, identity.id
-        ):
-            raise Unauthenticated(f"{name} is the name of another member; ask an admin of the team")
+        check_name(self.db, identity, name)
         token = derive_id("login", token_hash)[:12]
         with self.db.transaction():
             rows = self.db.execute(
@@ -111,6 +116,27 @@ class LoginRegister:
             if not rows:
                 raise Unauthenticated("this token exists already; sign in again")
             self.record(AdminAction.TOKEN_CREATED, token, f"{name} ({role.value}), signed in at {identity.issuer}")
+
+    def begin_in_browser(self, identity: Identity, name: str, role: Role, now: datetime, until: str) -> str:
+        """Store that a person's browsers may be signed in until a time, and return the id of that login."""
+        check_name(self.db, identity, name)
+        # One for all browsers of a person: a browser signs in again each hour, and each login is an entry of the log.
+        token = derive_id("browser", identity.id)[:12]
+        with self.db.transaction():
+            before = self.db.one("SELECT role, revoked_at FROM tokens WHERE id = ?", token)
+            self.db.execute(
+                "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at,"
+                " person) VALUES (?, ?, ?, false, ?, ?, ?, '', '', ?) ON CONFLICT (team_id, id) DO UPDATE SET"
+                " (role, expires_at, revoked_at) = (excluded.role, excluded.expires_at, '')",
+                # Nobody has this token: browsers have secrets of their own, which end with it.
+                token, name, role.value, hash_token(new_token()), format_timestamp(now), until, identity.id,
+            )  # fmt: skip
+            if before is None or before[1]:
+                detail = f"{name} ({role.value}), signed in with a browser at {identity.issuer}"
+                self.record(AdminAction.TOKEN_CREATED, token, detail)
+            elif before[0] != role.value:
+                self.record(AdminAction.ROLE_CHANGED, token, f"{name}: {before[0]} to {role.value}")
+        return token
 
     def renew(self, login: Login, role: Role, token_hash: str, until: str) -> bool:
         """Replace the token of a login; return False if another request replaced it first."""

@@ -289,7 +289,9 @@ def _translate_errors() -> Iterator[None]:
     except errors.QueryCanceled as error:
         raise StoreBusy("the database took too long; try again, or give it more time: --statement-timeout") from error
     except errors.UniqueViolation as error:
-        raise InvalidInput(f"it exists already: {error.diag.message_detail}; choose another name") from error
+        # Row-level security hides the details.
+        detail = error.diag.message_detail or error.diag.message_primary
+        raise InvalidInput(f"it exists already: {detail}; choose another name") from error
     except errors.CheckViolation as error:
         raise Refused(f"the hub stores only entries of scope team: {error.diag.message_primary}") from error
     except (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn) as error:

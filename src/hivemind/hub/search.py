@@ -1,8 +1,8 @@
 """Search in Postgres: words with a GIN index over stems; vectors one by one, in a large team with its HNSW graph.
 
 Below row-level security Postgres does not use a GIN index, because its operator is not leakproof. So three functions
-(``0003_search.sql`` and ``0015_search_by_team.sql`` in ``migrations/``) run as a role that sees only stems and vectors
-and filter by team themselves. The statements here then apply visibility and row-level security to the keys they return.
+(in ``migrations/``: 0003, 0015 and 0019) run as a role that sees only stems and vectors and filter by team themselves.
+The statements here then apply visibility and row-level security to the keys they return.
 """
 
 import json
@@ -18,8 +18,8 @@ from hivemind.model.scope import Scope, Visibility
 from hivemind.store.database import Database, PassageHit, Vector
 from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters, pick_rare_words
 from hivemind.store.projections.vectors import hash_place
-from hivemind.store.projections.words import PASSAGE_COLUMNS
 from hivemind.store.visibility import VISIBLE
+from hivemind.text.scripts import GRAM_MARK
 from hivemind.text.terms import expand_question
 from hivemind.text.tokenise import extract_phrases
 
@@ -44,12 +44,13 @@ UNCOUNT_STEMS = (
 SEARCH = (
     "WITH best AS MATERIALIZED ("
     "SELECT key, score FROM best_matching(:tsquery::tsquery, :terms::tsquery[], :weights::real[], :candidates)),"
+    # With every column that is needed of a memory, so that only the texts of the results are read afterwards.
     " seen AS MATERIALIZED ("
-    "SELECT best.key, best.score, m.id FROM best JOIN passages p ON p.key = best.key"
-    f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}"
-    " ORDER BY best.score DESC, m.id LIMIT :limit)"
-    f" SELECT {PASSAGE_COLUMNS}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
-    " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key ORDER BY seen.score DESC, m.id"
+    "SELECT best.score, p.key, m.id, m.kind, m.trust, m.repo, m.revised_at FROM best"
+    " JOIN passages p ON p.key = best.key JOIN memories m ON m.key = p.memory"
+    f" WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT} ORDER BY best.score DESC, m.id LIMIT :limit)"
+    " SELECT seen.key, seen.id, seen.kind, seen.trust, seen.repo, seen.revised_at, w.text, w.context, seen.score"
+    " FROM seen JOIN words w ON w.rowid = seen.key ORDER BY seen.score DESC, seen.id"
 )
 STEM_COUNTS = (
     "SELECT s.stem, coalesce(c.doc, 0), coalesce(t.doc, 0) FROM ("
@@ -60,6 +61,12 @@ CANDIDATES_PER_RESULT = 4
 """Best matches to read per result, as some are not visible; if too few are, the search runs again without a limit."""
 WEIGHT_STEPS = 4
 """Weights of terms are between 0.7 and 15, and rounded to quarters."""
+MIN_SEARCHED, SEARCHED_SHARE = 1_000, 0.01
+"""The rarest words of a question select the passages that all of its words then rank: as many words as match this many
+passages together, or this share of a large team."""
+BREADTH = 1.8
+"""Times the square root of a team's passages, this is how many candidates a search of its graph keeps (``ef_search``).
+It then finds at least .97 of the 100 nearest, whatever the size."""
 MOST_COMPARED = 10_000
 """Vectors that are compared one by one, in 4 ms of the server's CPU; for more, a graph takes half of that."""
 WORD = re.compile(r"[^\W_]{1,500}")
@@ -121,14 +128,17 @@ class PostgresIndex:
 
     def search(self, query: Query, limit: int) -> list[PassageHit]:
         """Return visible passages that were valid at the query's time, best match first."""
-        weights = self._weigh_terms(expand_question(query.text))
+        counts = self._count_terms(expand_question(query.text))
         quoted_phrases = [
             _format_phrase(self._stem_words(WORD.findall(_fold_text(phrase)))) for phrase in extract_phrases(query.text)
         ]
-        if not weights and not quoted_phrases:
+        if not counts and not quoted_phrases:
             return []
-        any_word = " | ".join(weights)
+        selective_terms = _pick_selective_terms(counts, max(MIN_SEARCHED, round(self._size * SEARCHED_SHARE)))
+        any_word = " | ".join(selective_terms)
         tsquery = " & ".join([*quoted_phrases, f"({any_word})"] if any_word else quoted_phrases)
+        # ts_rank alone treats rare and common words alike.
+        weights = {term: math.log(1 + self._size / (1 + count)) for term, count in counts.items()}
         term_weights = _group_terms(weights) or dict.fromkeys(quoted_phrases, 1.0)
         values = bind_filters(query) | {
             "tsquery": tsquery,
@@ -136,17 +146,23 @@ class PostgresIndex:
             "weights": list(term_weights.values()),
             "limit": limit,
         }
-        rows = self._db.execute(SEARCH, values | {"candidates": CANDIDATES_PER_RESULT * limit})
-        if len(rows) < limit:
+        candidates = CANDIDATES_PER_RESULT * limit
+        rows = self._db.execute(SEARCH, values | {"candidates": candidates})
+        # Without a word, only phrases select, and how many passages have one is not known.
+        most_matches = sum(counts[term] for term in selective_terms) or self._size
+        if len(rows) < limit and most_matches > candidates:
             rows = self._db.execute(SEARCH, values | {"candidates": None})
         return [PassageHit(*row) for row in rows]
 
     def find_unknown(self, words: Sequence[str]) -> list[str]:
         """Return the words that no passage of the team has."""
-        stems = self._stem_words([_fold_text(word) for word in words])
-        rows = self._db.execute("SELECT term FROM word_counts WHERE term = ANY(?::text[])", stems)
-        known_stems = {row[0] for row in rows}
-        return [word for word, stem in zip(words, stems, strict=True) if stem not in known_stems]
+        rows = self._db.execute(
+            # A value and not EXISTS, for which Postgres would read all words of the team.
+            "SELECT place FROM unnest(?::text[]) WITH ORDINALITY AS w (word, place) WHERE ("
+            "SELECT doc FROM word_counts WHERE term = (ts_lexize('hivemind.stem', word))[1]) IS NULL ORDER BY place",
+            [_fold_text(word) for word in words],
+        )
+        return [words[row[0] - 1] for row in rows]
 
     def find_with_words(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
         """Return keys of the newest memories of a repository or the user whose text now has all words of a group."""
@@ -213,10 +229,11 @@ class PostgresIndex:
         """Return the visible passages nearest to the query vector; most of them, if there are many."""
         places = [hash_place(scope, repo) for scope in Scope for repo in (*sight.repos, "")]
         rows = self._db.execute(
-            "SELECT nearest(:query::halfvec, :model, :places::bigint[], :everywhere, :limit, :most_compared)",
+            "SELECT nearest_passages("
+            ":query::halfvec, :model, :places::bigint[], :everywhere, :limit, :most_compared, :breadth)",
             {
                 "query": str(query_vector.tolist()), "model": model, "places": places,
-                "everywhere": sight.everywhere, "limit": limit, "most_compared": MOST_COMPARED,
+                "everywhere": sight.everywhere, "limit": limit, "most_compared": MOST_COMPARED, "breadth": BREADTH,
             },
         )  # fmt: skip
         return [row[0] for row in rows]
@@ -241,16 +258,26 @@ class PostgresIndex:
         )
         return [row[0] for row in self._db.execute(statement, list(words))] if words else []
 
-    def _weigh_terms(self, words: list[str]) -> dict[str, float]:
-        """Return the rarest words as lexemes, with their inverse document frequency."""
+    def _count_terms(self, words: list[str]) -> dict[str, int]:
+        """Return the rarest words as lexemes, rarest first, with the number of passages that have each."""
         parts = [part for word in words for part in WORD.findall(_fold_text(word))]
         rows = self._db.execute(STEM_COUNTS, parts) if parts else []
         # The count of the team's own lexeme is the number of its passages.
         self._size = max((row[2] for row in rows), default=0)
         counts = {row[0]: row[1] for row in rows}
         stems = pick_rare_words(list(counts), list(counts.values()))
-        # ts_rank alone treats rare and common words alike. What no passage has would be looked for in each of them.
-        return {_format_lexeme(stem): math.log(1 + self._size / (1 + counts[stem])) for stem in stems if counts[stem]}
+        # What no passage has would be looked for in each of them.
+        return {_format_lexeme(stem): counts[stem] for stem in stems if counts[stem]}
+
+
+def _pick_selective_terms(counts: dict[str, int], max_matches: int) -> list[str]:
+    """Return the terms of which a passage must have one."""
+    # Grams apart: a gram that few passages are indexed by would displace the word it is part of.
+    grams = {term: count for term, count in counts.items() if term.startswith(f"'{GRAM_MARK}")}
+    words = {term: count for term, count in counts.items() if term not in grams}
+    return [
+        term for group in (words, grams) for term in pick_rare_words(list(group), list(group.values()), max_matches)
+    ]
 
 
 def _group_terms(weights: dict[str, float]) -> dict[str, float]:

@@ -13,7 +13,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.error import HTTPError
@@ -32,6 +32,7 @@ POLL_SECONDS = 5
 """Between two questions whether a code was entered, unless the provider says otherwise; RFC 8628."""
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 CALLBACK_PATH = "/callback"
+CONFIGURATION_PATH = "/.well-known/openid-configuration"
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Hivemind</title><style>
 html{{color-scheme:light dark}} body{{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:20vh auto;padding:1rem}}
 </style><h1>{title}</h1><p>{text}</p></html>"""
@@ -49,6 +50,41 @@ class ProviderTokens:
     nonce_secret: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInAttempt:
+    """The secrets of a login that waits for a browser to come back from the provider."""
+
+    state: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    verifier: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    nonce_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+
+    def make_url(self, options: ProviderOptions, redirect_url: str) -> str:
+        """Return the provider's address that a person signs in at (authorization code with PKCE)."""
+        fields = {
+            "response_type": "code", "client_id": options.client_id, "redirect_uri": redirect_url,
+            "scope": options.scopes, "state": self.state, "nonce": hash_nonce(self.nonce_secret),
+            # The hash is the one of PKCE's S256, too.
+            "code_challenge": hash_nonce(self.verifier), "code_challenge_method": "S256", **options.parameters,
+        }  # fmt: skip
+        return _check_endpoint(options.authorization_endpoint, "authorization endpoint") + "?" + urlencode(fields)
+
+    def is_answered_by(self, fields: Mapping[str, str], issuer: str) -> bool:
+        """Whether a browser comes back from this login."""
+        return (
+            hmac.compare_digest(fields.get("state", "").encode(), self.state.encode())
+            # RFC 9207: the answer of another provider that the browser was lured to.
+            and fields.get("iss", issuer) == issuer
+        )
+
+    def redeem(self, code: str, options: ProviderOptions, redirect_url: str) -> ProviderTokens:
+        """Return what the provider gives for the code that the browser brought back."""
+        grant = {
+            "grant_type": "authorization_code", "code": code, "redirect_uri": redirect_url,
+            "code_verifier": self.verifier,
+        }  # fmt: skip
+        return _read_tokens(_request_tokens(options.token_endpoint, grant, options), self.nonce_secret)
+
+
 def has_browser() -> bool:
     """Whether a browser on this machine would open before the person's eyes."""
     if os.environ.get("BROWSER"):
@@ -62,22 +98,15 @@ def has_browser() -> bool:
 
 
 def sign_in_with_browser(options: ProviderOptions, announce: Announce) -> ProviderTokens:
-    """Open the provider's page and wait until it sends the browser back (authorization code with PKCE)."""
-    nonce_secret, verifier, state = (secrets.token_urlsafe(32) for _ in range(3))
-    with _listen(state, options) as server:
-        fields = {
-            "response_type": "code", "client_id": options.client_id, "redirect_uri": server.url,
-            "scope": options.scopes, "state": state, "nonce": hash_nonce(nonce_secret),
-            # The hash is the one of PKCE's S256, too.
-            "code_challenge": hash_nonce(verifier), "code_challenge_method": "S256", **options.parameters,
-        }  # fmt: skip
-        url = _check_endpoint(options.authorization_endpoint, "authorization endpoint") + "?" + urlencode(fields)
+    """Open the provider's page and wait until it sends the browser back."""
+    attempt = SignInAttempt()
+    with _listen(attempt, options) as server:
+        url = attempt.make_url(options, server.url)
         announce(f"Sign in with your browser. If it does not open, open this address:\n\n    {url}\n")
         # In a thread, because a browser that runs in the terminal returns only when it is closed.
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
         code = server.wait_for_code(BROWSER_SECONDS)
-    grant = {"grant_type": "authorization_code", "code": code, "redirect_uri": server.url, "code_verifier": verifier}
-    return _read_tokens(_request_tokens(options.token_endpoint, grant, options), nonce_secret)
+    return attempt.redeem(code, options, server.url)
 
 
 def sign_in_with_code(
@@ -127,12 +156,26 @@ def renew(token_endpoint: str, client_id: str, client_secret: str, refresh_token
     return tokens if tokens.refresh_token else ProviderTokens(id_token=tokens.id_token, refresh_token=refresh_token)
 
 
+def revoke(issuer: str, client_id: str, client_secret: str, refresh_token: str) -> bool:
+    """Let the provider end a refresh token (RFC 7009); return False if it offers no way to do that."""
+    # From the provider itself and not from the hub, which may be gone when somebody leaves its team.
+    configuration = _fetch(Request(_check_endpoint(issuer, "address").rstrip("/") + CONFIGURATION_PATH))
+    endpoint = configuration.get("revocation_endpoint")
+    # Otherwise another provider could get hold of the token.
+    if not endpoint or configuration.get("issuer") != issuer:
+        return False
+    fields = {"token": refresh_token, "token_type_hint": "refresh_token", "client_id": client_id}
+    secret = {"client_secret": client_secret} if client_secret else {}
+    _expect_success(_post(_check_endpoint(str(endpoint), "revocation endpoint"), fields | secret))
+    return True
+
+
 class _CallbackServer(HTTPServer):
     """Waits on this machine alone, for the browser to come back with a code."""
 
-    def __init__(self, state: str, issuer: str, port: int = 0) -> None:
+    def __init__(self, attempt: SignInAttempt, issuer: str, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), _Callback)
-        self.state = state
+        self.attempt = attempt
         self.issuer = issuer
         self.code = ""
         self.error = ""
@@ -159,9 +202,9 @@ class _CallbackServer(HTTPServer):
         """Ignore a connection that breaks; the browser may come again."""
 
 
-def _listen(state: str, options: ProviderOptions) -> _CallbackServer:
+def _listen(attempt: SignInAttempt, options: ProviderOptions) -> _CallbackServer:
     try:
-        return _CallbackServer(state, options.issuer, options.redirect_port)
+        return _CallbackServer(attempt, options.issuer, options.redirect_port)
     except OSError as error:
         raise Unavailable(
             f"port {options.redirect_port} of this machine, to which the identity provider sends the browser, cannot be"
@@ -184,9 +227,7 @@ class _Callback(BaseHTTPRequestHandler):
             parts.path == CALLBACK_PATH
             # Another name for this address would be DNS rebinding.
             and self.headers.get("Host") == urlsplit(self.server.url).netloc
-            and hmac.compare_digest(fields.get("state", "").encode(), self.server.state.encode())
-            # RFC 9207: the answer of another provider that the browser was lured to.
-            and fields.get("iss", self.server.issuer) == self.server.issuer
+            and self.server.attempt.is_answered_by(fields, self.server.issuer)
         )
         if not is_ours:
             self._answer(404, "Not for this page", "This is not the answer to the login that is waiting here.")
@@ -251,17 +292,23 @@ class _NoRedirect(HTTPRedirectHandler):
 def _post(url: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """Send a form to the provider and return its answer, also one that says ``error``."""
     # Some providers answer with a form unless they are asked for JSON.
-    request = Request(url, data=urlencode(fields).encode(), headers={"Accept": "application/json"})
+    return _fetch(Request(url, data=urlencode(fields).encode(), headers={"Accept": "application/json"}))
+
+
+def _fetch(request: Request) -> dict[str, Any]:
+    host = _get_host(request.full_url)
     try:
         with build_opener(_NoRedirect).open(request, timeout=TIMEOUT_SECONDS) as response:
-            answer = parse_json(response.read())
+            body = response.read()
+            # The answer to a revocation is empty.
+            answer = parse_json(body) if body else {}
     except HTTPError as error:
         answer = _read_error(error)
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
-        raise Unavailable(f"the identity provider at {_get_host(url)} does not answer: {reason}") from error
+        raise Unavailable(f"the identity provider at {host} does not answer: {reason}") from error
     if not isinstance(answer, dict):
-        raise Unavailable(f"the identity provider at {_get_host(url)} sent no JSON object; try again later")
+        raise Unavailable(f"the identity provider at {host} sent no JSON object; try again later")
     return answer
 
 

@@ -4,10 +4,24 @@ import hashlib
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from enum import StrEnum
 
 from hivemind.formats.dataclass import dataclass
 from hivemind.model.ids import derive_id
 from hivemind.model.team import Role
+
+
+class Revocation(StrEnum):
+    """What became of the provider's refresh token when a person logged out."""
+
+    UNNEEDED = "unneeded"
+    """The store had none."""
+    DONE = "done"
+    UNSUPPORTED = "unsupported"
+    """The provider offers no way to end it."""
+    FAILED = "failed"
+    """The provider did not answer, or refused."""
+
 
 TOKEN_PREFIX = "hm_"
 """Tells our own tokens from those of an identity provider, and lets scanners find them."""

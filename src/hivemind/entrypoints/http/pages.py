@@ -1,8 +1,9 @@
 """The viewer's pages for a team, and a page about the team itself.
 
-A member signs in with their token. The browser then holds a random secret of its own, and every request asks the
-database whom it belongs to: so a revoked token is out at once, and any of several hubs can answer. The team page shows
-members and how far their devices have synced; admins also see tokens and refused requests.
+A member signs in at the identity provider (``provider_login.py``) or with their token. The browser then holds a random
+secret of its own, and every request asks the database whom it belongs to: so a revoked token is out at once, and any of
+several hubs can answer. The team page shows members and how far their devices have synced; admins also see tokens and
+refused requests.
 """
 
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp
 
 from hivemind.app.context import utc_now
 from hivemind.app.team_host import Host, TeamMind
+from hivemind.entrypoints.http.provider_login import CALLBACK_PATH, START_PATH, ProviderPages
 from hivemind.entrypoints.viewer import PageRoute, Right, Site, Visitor, build
 from hivemind.entrypoints.viewer.request import Form, PageRequest
 from hivemind.entrypoints.viewer.templating import render_refusal
@@ -61,6 +63,7 @@ def application(host: Host, public_url: str) -> ASGIApp:
         host.end_visit(request.state.who, request.state.visitor.key)
         return redirect_to_login()
 
+    provider_pages = ProviderPages(host=host, public_url=public_url, cookie=cookie)
     site = Site(
         origins=frozenset({f"{parts.scheme}://{parts.netloc}"}),
         # The secret part of a form token is the cookie; the key must be the same on every hub.
@@ -71,6 +74,8 @@ def application(host: Host, public_url: str) -> ASGIApp:
         login_page="token.html",
         login=login,
         logout=logout,
+        provider=urlsplit(host.issuer).netloc if host.has_sign_in else "",
+        public_pages={START_PATH: provider_pages.start, CALLBACK_PATH: provider_pages.finish},
         record_refusal=lambda request, reason: host.note_refusal(request.state.who, _describe(request), reason),
     )
     return build(site, PAGES)

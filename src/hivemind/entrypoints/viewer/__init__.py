@@ -65,6 +65,7 @@ def build(site: Site, more: Iterable[PageRoute] = ()) -> ASGIApp:
             Route("/login", partial(_show_login, site), methods=["GET"]),
             Route("/login", lambda request: site.login(request, request.state.form), methods=["POST"]),
             Route("/logout", site.logout, methods=["POST"]),
+            *(Route(path, page, methods=["GET"]) for path, page in site.public_pages.items()),
             Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         ],
         exception_handlers={
@@ -87,7 +88,7 @@ def _answer(site: Site, page: Page, right: Right | None, http: Request) -> Respo
 def _show_login(site: Site, http: Request) -> Response:
     # A GET must not use the link up, because browsers fetch links ahead.
     page = ENVIRONMENT.get_template(site.login_page)
-    return HTMLResponse(page.render(code=http.query_params.get("code", ""), visitor=None))
+    return HTMLResponse(page.render(code=http.query_params.get("code", ""), provider=site.provider, visitor=None))
 
 
 def _answer_error(site: Site, http: Request, error: Exception) -> Response:

@@ -43,7 +43,7 @@ def guard_pages(pages: ASGIApp, site: Site) -> ASGIApp:
     async def check_then_answer(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            answer = _check_origin(request) or await _check_visitor(request, site) or pages
+            answer = _check_origin(request, site) or await _check_visitor(request, site) or pages
         except HivemindError as error:
             answer = render_error(error)
         await answer(scope, receive, send)
@@ -60,11 +60,12 @@ def guard_pages(pages: ASGIApp, site: Site) -> ASGIApp:
     return answer_with_headers
 
 
-def _check_origin(request: Request) -> Response | None:
+def _check_origin(request: Request, site: Site) -> Response | None:
     """Refuse other methods, requests that another site started, and forms without an Origin."""
     if request.method not in (*SAFE_METHODS, "POST"):
         return render_refusal(405, "This page answers only GET and POST.")
-    if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+    is_elsewhere = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+    if is_elsewhere and request.url.path not in site.public_pages:
         return render_refusal(403, REFUSALS[403])
     if request.method not in SAFE_METHODS and "origin" not in request.headers:
         return render_refusal(403, "The form was sent without an Origin header. Use a current browser.")
@@ -73,7 +74,8 @@ def _check_origin(request: Request) -> Response | None:
 
 async def _check_visitor(request: Request, site: Site) -> Response | None:
     """Find the visitor and read the form; refuse unknown visitors and forms that are not from our pages."""
-    is_public = request.url.path == "/login" or request.url.path.startswith("/static/")
+    path = request.url.path
+    is_public = path == "/login" or path in site.public_pages or path.startswith("/static/")
     visitor = None if is_public else await run_in_threadpool(site.find_visitor, request)
     request.state.visitor, request.state.form = visitor, {}
     if visitor is None and not is_public:

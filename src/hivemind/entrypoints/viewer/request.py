@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 from urllib.parse import urlencode
@@ -72,6 +72,10 @@ class Site:
     """The template of the login page."""
     login: Callable[[Request, Form], Response]
     logout: Callable[[Request], Response]
+    provider: str = ""
+    """The identity provider that the login page offers, as people know it; empty without."""
+    public_pages: Mapping[str, Callable[[Request], Response]] = field(default_factory=dict)
+    """Pages by path that need no visitor, and that another site may send a browser to."""
     record_refusal: Callable[[Request, str], None] = lambda request, reason: None
     """Records that a visitor was refused something."""
 

@@ -23,8 +23,15 @@ from hivemind.errors import InvalidInput
 from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_date, format_minute
 from hivemind.model.ids import shorten_id
+from hivemind.model.login import Revocation
 from hivemind.model.team import SyncResult
 from hivemind.text.clean import neutralise, plural
+
+REVOCATION_REPORTS = {
+    Revocation.DONE: " The identity provider has ended this login.",
+    Revocation.UNSUPPORTED: " The identity provider cannot end a single login; sign out there to end it.",
+    Revocation.FAILED: " The identity provider did not end this login; sign out there to end it.",
+}
 
 commands = click.Group()
 
@@ -115,8 +122,11 @@ def list_teams() -> None:
 def logout() -> None:
     """Leave the team; its memories are removed from this machine, yours stay."""
     with open_mind() as mind:
-        mind.team.logout()
-    emit({"team": None}, "Left the team. Its memories are removed from this machine.")
+        revocation = mind.team.logout()
+    emit(
+        {"team": None, "revocation": revocation.value},
+        "Left the team. Its memories are removed from this machine." + REVOCATION_REPORTS.get(revocation, ""),
+    )
 
 
 def _count_entries(result: SyncResult) -> str:
@@ -124,7 +134,7 @@ def _count_entries(result: SyncResult) -> str:
 
 
 @team.command("publish")
-@click.argument("memories", nargs=-1, required=True, metavar="ID…", shell_complete=complete_memory_id)
+@click.argument("memories", nargs=-1, required=True, metavar="ID...", shell_complete=complete_memory_id)
 @dry_run_option
 def publish(memories: tuple[str, ...], dry_run: bool) -> None:
     """Share copies of project memories with the team.
