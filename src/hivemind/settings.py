@@ -64,6 +64,11 @@ class Settings:
         "fixes commands corrections decisions",
         "Detectors that learn from sessions; leave one out to switch it off.",
     )
+    statement_certainty: int = _define(
+        50,
+        "Percentage of certainty from which on what a person said is proposed; a lower one proposes more, of which "
+        "fewer are worth keeping.",
+    )
     learn_with_daily: int = _define(10, "Maximum number of sessions a day that `learn --with` sends to an agent.")
     keep_days: int = _define(0, "Days to keep observations; 0 keeps them as long as there is room.")
     keep_megabytes: int = _define(

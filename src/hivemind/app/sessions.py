@@ -295,6 +295,7 @@ class Sessions:
             # A worktree inside of its repository was a tree of its own.
             root=session.directory if is_gone else tree.root,
             judge=context.embedder.judge,
+            least_certainty=context.settings.statement_certainty / 100,
         )
         root = find_existing_root(context, tree.id) if is_gone else tree.root
         proposals = [*detectors.run_detectors(view, detectors.select_detectors(context.settings.detectors.split()))]

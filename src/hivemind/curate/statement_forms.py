@@ -23,6 +23,11 @@ FORMS = {
         "general": r"\b(?:always|never|ever|every|everywhere|all|any|each|whenever|by default|strictly|no matter)\b",
         "from_now_on": r"\b(?:always|never|from now on|going forward|moving forward|next time|in (?:the )?future"
         r"|every time|whenever|as a rule|in general|general rule)\b",
+        "rule_opening": OPENING + r"(?:always|never(?! ?mind)|from now on|going forward|moving forward|next time"
+        r"|in (?:the )?future|every time|whenever|as a (?:general )?rule|in general|general rule|remember|keep in mind"
+        r"|fyi|important|reminder|be aware)\b",
+        "standing_duty": r"\b(?:should|must|shall|you|we|to|can|will|do|please|not) (?:always|never)\b"
+        r"|\b(?:from now on|going forward|moving forward|in (?:the )?future|next time|as a rule)\b",
         "obligation": r"\b(?:should|shouldn'?t|must|mustn'?t|needs? to|ha(?:ve|s) to|supposed to|ought)\b",
         "prohibited": r"\b(?:we|you|it) (?:can'?t|cannot|must never|must not|mustn'?t|shouldn'?t|should not"
         r"|should never|should only|should always|don'?t want|never)\b",
@@ -125,10 +130,10 @@ class SpokenSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceVerdict:
-    """How likely a statement holds beyond the task, whether that is likely enough, and its kind if it does."""
+    """How certain it is that a statement holds beyond the task, and its kind if it does."""
 
-    probability: float
-    lasts: bool
+    certainty: float
+    """Between 0 and 1. It orders statements; from one half on about one in three is worth keeping."""
     kind: Kind
 
 
@@ -137,8 +142,14 @@ Judge = Callable[[Sequence[SpokenSentence]], Sequence[SentenceVerdict]]
 
 
 def is_explicit(statement: SpokenSentence) -> bool:
-    """Whether a statement says itself that it holds for more than this time."""
-    return bool(FORMS["from_now_on"].search(statement.text) or FORMS["reminder"].search(statement.text))
+    """Whether a statement opens by saying that it holds for more than this time, as rules do ("always …")."""
+    # Elsewhere such words often report what happens: "it always fails".
+    return bool(FORMS["rule_opening"].match(statement.text))
+
+
+def is_prominent(statement: SpokenSentence) -> bool:
+    """Whether a statement opens its prompt, as corrections do, or names a duty that stands ("should never …")."""
+    return statement.position == 0 or bool(FORMS["standing_duty"].search(statement.text))
 
 
 def measure_form(statement: SpokenSentence) -> list[float]:
