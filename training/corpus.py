@@ -8,13 +8,14 @@ leaves out what shares text with a question set.
 
 import argparse
 import json
+import lzma
 import random
 import re
 import subprocess
 import tomllib
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -68,6 +69,16 @@ def main() -> None:
                 file.write(json.dumps(asdict(pair), ensure_ascii=False) + "\n")
                 counts[pair.kind] += 1
             print(f"{source['name']}: {dict(counts)}", flush=True)
+
+
+def read_pairs(paths: Iterable[Path]) -> list[Pair]:
+    """Return the pairs in files of ``main``; those that end in xz are compressed."""
+    pairs = []
+    for path in paths:
+        opener = lzma.open if path.suffix == ".xz" else open
+        with opener(path, "rt", encoding="utf-8", errors="replace") as file:
+            pairs += [Pair(**json.loads(line.encode("utf-8", "replace"))) for line in file]
+    return pairs
 
 
 def gather_package(folder: Path, source: dict[str, str], rng: random.Random, scale: float) -> Iterator[Pair]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, pre_tokenizers
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.attention.varlen import varlen_attn
@@ -216,11 +216,17 @@ def trim_tokenizer(tokenizer: dict[str, Any], merges: int) -> tuple[dict[str, An
     Pair encoding applies merges in order of their rank, so a prefix of the list is itself a valid encoding.
     """
     old_ids = tokenizer["model"]["vocab"]
-    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in tokenizer["model"]["merges"][:merges]]
+    pairs = [pair if isinstance(pair, str) else " ".join(pair) for pair in tokenizer["model"]["merges"][:merges]]
+    trimmed = make_tokenizer(pairs)
+    return trimmed, [old_ids[token] for token in trimmed["model"]["vocab"]]
+
+
+def make_tokenizer(merges: Sequence[str]) -> dict[str, Any]:
+    """Return the tokenizer that these merges make: four markers, 256 bytes, and what each merge joins."""
     tokens = ["<s>", "<pad>", "</s>", "<unk>"]
-    tokens += sorted(token for token in old_ids if len(token) == 1)
-    tokens += dict.fromkeys("".join(pair) for pair in pairs)
-    trimmed = {
+    tokens += sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokens += dict.fromkeys(merge.replace(" ", "") for merge in merges)
+    return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
@@ -244,10 +250,9 @@ def trim_tokenizer(tokenizer: dict[str, Any], merges: int) -> tuple[dict[str, An
             "fuse_unk": False,
             "byte_fallback": False,
             "vocab": {token: number for number, token in enumerate(tokens)},
-            "merges": [" ".join(pair) for pair in pairs],
+            "merges": list(merges),
         },
     }
-    return trimmed, [old_ids[token] for token in tokens]
 
 
 def encode(tokenizer: Tokenizer, texts: Sequence[str], limit: int) -> list[NDArray[np.uint16]]:

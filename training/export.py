@@ -32,9 +32,16 @@ def main() -> None:
     print(f"{len(content) / 1e6:.1f} MB, sha256 {hashlib.sha256(content).hexdigest()}")
 
 
-def average(students: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """Return the mean of each tensor, in the half precision that the students are stored in."""
-    means = {name: np.mean([student[name].astype(np.float32) for student in students], axis=0) for name in students[0]}
+def average(
+    students: Sequence[Mapping[str, NDArray[Any]]], shares: Sequence[float] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Return the mean of each tensor, weighted by the shares, in the half precision that students are stored in."""
+    # What ``unpack`` read has merges and scales as well, which are made again by ``pack`` and ``quantise``.
+    names = [name for name in students[0] if name != "merges" and not name.endswith(".scale")]
+    means = {
+        name: np.average([student[name].astype(np.float32) for student in students], axis=0, weights=shares)
+        for name in names
+    }
     return {name: mean.astype(np.float16) for name, mean in means.items()}
 
 
@@ -61,10 +68,16 @@ def unpack(path: Path) -> dict[str, NDArray[Any]]:
     for name, entry in header.items():
         first, end = (start + offset for offset in entry["data_offsets"])
         tensors[name] = np.frombuffer(raw[first:end], NAMES[entry["dtype"]]).reshape(entry["shape"])
+    return dequantise(tensors)
+
+
+def dequantise(tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return matrices as floats again; scales stay beside them."""
+    weights = dict(tensors)
     for name in [name for name in tensors if name.endswith(".scale")]:
         weight = name.replace("scale", "weight")
-        tensors[weight] = tensors[weight].astype(np.float32) * tensors[name].reshape(-1, 1)
-    return tensors
+        weights[weight] = tensors[weight].astype(np.float32) * tensors[name].reshape(-1, 1)
+    return weights
 
 
 def pack(tensors: Mapping[str, NDArray[Any]], merges: list[str]) -> bytes:

@@ -1,7 +1,11 @@
 """Find training text that also occurs in the question sets that the model is scored on."""
 
+import json
+import lzma
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 RUN = 8
 WORD = re.compile(r"[a-z0-9]+")
@@ -22,3 +26,21 @@ def hash_runs(text: str) -> Iterator[int]:
 def shares_run(text: str, forbidden: frozenset[int]) -> bool:
     """Tell whether any run of the text is among the forbidden ones."""
     return not forbidden.isdisjoint(map(hash, list_runs(text)))
+
+
+def read_forbidden_runs(paths: Iterable[Path]) -> frozenset[int]:
+    """Return the runs of the question sets that ``training.cases`` wrote."""
+    return collect_runs(json.loads(lzma.decompress(path.read_bytes())) for path in paths)
+
+
+def collect_runs(question_sets: Iterable[Mapping[str, Any]]) -> frozenset[int]:
+    """Return the runs of all passages and questions."""
+    runs: set[int] = set()
+    for content in question_sets:
+        for text in content["passages"]:
+            runs.update(hash_runs(text))
+        for cases in content["sets"].values():
+            for case in cases:
+                for question in case["questions"]:
+                    runs.update(hash_runs(question))
+    return frozenset(runs)

@@ -12,12 +12,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-MAX_TEXT = 1_500
-"""Characters; what an embedding model reads of a passage in training."""
+from hivemind.text.tokenise import MAX_PASSAGE_CHARACTERS, split_passages
+
+MAX_TEXT = MAX_PASSAGE_CHARACTERS
+"""Characters; training sees passages as long as those that the product embeds."""
 MAX_QUERY = 600
 LONG_QUERY = 1_400
 """Characters of a pasted issue or request: about 300 tokens, so that long questions are trained too."""
 RELATED_PER_FILE = 3
+PASSAGES_PER_ANSWER = 6
 
 NAMES = (
     "Anna",
@@ -68,6 +71,7 @@ DECLARATION = re.compile(
 )
 COMMENT = re.compile(r"^\s*(///?!?|#|\*+/?|/\*+!?)\s?(?P<words>.*?)(\*/)?\s*$")
 HEADING = re.compile(r"(?m)^(?=#{1,4} )|\n(?=[^\n]{4,90}\n[=~\-^]{4,}\n)")
+TOOL_CALL = re.compile(r"(?m)</?tool-use[^>\n]*>|^Tool use: .*$|^Read file: .*$|^---$")
 FAILURE = re.compile(r"(?i)\b(error|traceback|exception|failed|failure|panic|fatal|cannot|undefined|denied)\b")
 
 
@@ -232,19 +236,22 @@ def pair_failure(markdown: str) -> Iterator[Pair]:
 
 
 def pair_transcript(markdown: str) -> Iterator[Pair]:
-    """Yield what a person asked a coding agent with the parts of the answer, and failures it met."""
+    """Yield what a person asked a coding agent with the passages of the answer, and failures it met."""
     request = ""
     for turn in re.split(r"(?m)^_\*\*(?=User|Agent|Assistant)", markdown):
         speaker, _, words = turn.partition("\n")
-        words = re.sub(r"(?s)<details>.*?</details>|<think>.*?</think>", "", words).strip(" \n-_*")
+        words = re.sub(r"(?s)<think>.*?</think>|<details>.*?</details>", "", words)
+        words = TOOL_CALL.sub("", words)
+        words = re.sub(r"\n{3,}", "\n\n", words).strip(" \n-_*")
         if speaker.startswith("User"):
             request = words
-            if 40 < len(words) < MAX_TEXT:
-                yield Pair(kind="transcript", query="", text=f"user: {words}", is_natural=False)
+            for passage in split_passages(words)[:2]:
+                if len(passage) > 40:
+                    yield Pair(kind="transcript", query="", text=passage, is_natural=False)
         elif request:
-            for part in re.split(r"\n{2,}(?=[^\n]{60,})", words)[:6]:
-                if len(part) > 120:
-                    yield Pair(kind="transcript", query=request[:LONG_QUERY], text=part[:MAX_TEXT])
+            for passage in split_passages(words)[:PASSAGES_PER_ANSWER]:
+                if len(passage) > 120:
+                    yield Pair(kind="transcript", query=request[:LONG_QUERY], text=passage)
             yield from pair_failure(words)
 
 
@@ -261,6 +268,10 @@ def pair_dialogue(turns: Sequence[tuple[str, str]], rng: random.Random, kind: st
         after = spoken[number + 3][1] if number + 3 < len(spoken) else ""
         if len(window) > 120:
             yield Pair(kind=kind, query=after[:300], text=window[:MAX_TEXT], is_natural=False)
+    # Sessions with an assistant are stored without names, in passages of many turns.
+    for passage in split_passages("\n".join(words for _, words in spoken)):
+        if len(passage) > 600:
+            yield Pair(kind=kind, query="", text=passage, is_natural=False)
 
 
 def read_dialogues(text: str) -> Iterator[list[tuple[str, str]]]:

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from training import encoder, overlap
+from training.corpus import read_pairs
 from training.pairs import Pair
 from training.queries import Rows, expand
 
-QUERY_TOKENS, TEXT_TOKENS = 288, 320
+QUERY_TOKENS, TEXT_TOKENS = 288, 400
 """Tokens of the first teacher; an issue that somebody pastes is long, and so are passages of code."""
 ARCTIC_SHARE = {
     "talk": 0.8,
@@ -38,6 +39,10 @@ ARCTIC_SHARE = {
     "other": 0.4,
     "fix": 0.0,
     "related": 0.0,
+    "asked chat": 0.7,
+    "asked code": 0.3,
+    "asked issue": 0.2,
+    "asked doc": 0.5,
 }
 """The share of the second teacher in the order that is learned: it is better at conversation, worse at code."""
 
@@ -59,11 +64,11 @@ def main() -> None:
     granite = encoder.Pack(options.work / "granite-embedding-30m-english-int8.hmsemb").tokenizer
     trimmed, old_ids = encoder.trim_tokenizer(granite, options.merges)
     (options.work / "tokenizer.json").write_text(json.dumps({**trimmed, "old_ids": old_ids}))
-    question_sets = {path: json.loads(lzma.decompress(path.read_bytes())) for path in options.cases}
+    question_sets = read_question_sets(options.cases)
     student = Tokenizer.from_str(json.dumps(trimmed))
     for path, content in question_sets.items():
         save_cases(options.work / f"{path.name.split('.')[0]}.npz", content, student)
-    pairs = _read_pairs(options.pairs)
+    pairs = read_pairs(options.pairs)
     report(f"{len(pairs):,} pairs, {sum(len(p.query) + len(p.text) for p in pairs) / 1e6:.0f} million characters")
     pairs, removed = remove_overlap(pairs, list(question_sets.values()))
     report(f"{removed:,} pairs shared a run of eight words with a question set and were removed")
@@ -81,6 +86,11 @@ def main() -> None:
         report(name, f"{len(tokens[f'arctic_{name}']) / 1e6:.1f} million tokens of the second teacher")
     np.savez(options.work / options.out, **tokens)
     report("written")
+
+
+def read_question_sets(paths: Sequence[Path]) -> dict[Path, Any]:
+    """Return what ``training.cases`` wrote to each file."""
+    return {path: json.loads(lzma.decompress(path.read_bytes())) for path in paths}
 
 
 def describe(rows: Rows) -> dict[str, NDArray[Any]]:
@@ -117,28 +127,9 @@ def tokenise(name: str, tokenizer: Tokenizer, texts: Sequence[str], limit: int) 
     return {name: np.concatenate(ids), f"{name}_lengths": np.array([len(row) for row in ids], np.uint16)}
 
 
-def _read_pairs(paths: Sequence[Path]) -> list[Pair]:
-    pairs = []
-    for path in paths:
-        opener = lzma.open if path.suffix == ".xz" else open
-        with opener(path, "rt", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                pair = Pair(**json.loads(line.encode("utf-8", "replace")))
-                pairs.append(pair)
-    return pairs
-
-
 def remove_overlap(pairs: list[Pair], question_sets: Sequence[Mapping[str, Any]]) -> tuple[list[Pair], int]:
     """Return the pairs that share no run of eight words with a question set, and how many do."""
-    runs: set[int] = set()
-    for content in question_sets:
-        for text in content["passages"]:
-            runs.update(overlap.hash_runs(text))
-        for cases in content["sets"].values():
-            for case in cases:
-                for question in case["questions"]:
-                    runs.update(overlap.hash_runs(question))
-    forbidden = frozenset(runs)
+    forbidden = overlap.collect_runs(question_sets)
     clean = [pair for pair in pairs if not overlap.shares_run(f"{pair.query}\n{pair.text}", forbidden)]
     return clean, len(pairs) - len(clean)
 

@@ -21,6 +21,9 @@ from training import encoder
 
 CLUSTER = 4_000
 """Texts in a cluster; batches are drawn from one cluster, so that rivals are close."""
+RIVALS = 2_000
+WORST_RANK = 20
+"""A question and its text are a natural pair if one teacher ranks the text so well among so many of its kind."""
 
 
 def main() -> None:
@@ -42,15 +45,17 @@ def main() -> None:
     }
     print(f"embedded after {time.monotonic() - started:.0f} s", flush=True)
     owners, kinds = (torch.from_numpy(tokens[name].astype(np.int64)) for name in ("owners", "kind"))
+    kind_names = tokens["kinds"].tolist()
+    natural = find_natural(torch.from_numpy(tokens["natural"]), kind_names, kinds, owners, list(vectors.values()))
     torch.save(
         {
             "queries": replace_tokens(tokens["granite_queries"], tokens["granite_queries_lengths"], table),
             "texts": replace_tokens(tokens["granite_texts"], tokens["granite_texts_lengths"], table),
             "owners": owners,
-            "kinds": tokens["kinds"].tolist(),
+            "kinds": kind_names,
             "kind": kinds,
             "share": torch.from_numpy(tokens["share"])[kinds],
-            "natural": torch.from_numpy(tokens["natural"]),
+            "natural": natural,
             "vectors": vectors,
             "cluster": cluster(vectors["granite"][1], owners, kinds, options.device),
         },
@@ -81,6 +86,34 @@ def embed_all(model: nn.Module, name: str, tokens: dict[str, NDArray[Any]], devi
         rows = np.split(tokens[f"{name}_{part}"], lengths.cumsum()[:-1])
         vectors.append(encoder.embed(model, rows, device)[torch.from_numpy(tokens[sources]).to(device).long()].cpu())
     return vectors[0], vectors[1]
+
+
+def find_natural(
+    natural: Tensor, names: list[str], kinds: Tensor, owners: Tensor, teachers: list[tuple[Tensor, Tensor]]
+) -> Tensor:
+    """Return which pairs are natural, without the written questions that no teacher finds the answer to."""
+    natural = natural.clone()
+    for number in (number for number, name in enumerate(names) if name.startswith("asked")):
+        members = torch.nonzero(kinds == number)[:, 0]
+        if len(members):
+            natural[members] &= is_answer(teachers, members, owners[members])
+            print(f"{names[number]}: {int(natural[members].sum())} of {len(members)} are natural pairs", flush=True)
+    return natural
+
+
+def is_answer(teachers: list[tuple[Tensor, Tensor]], queries: Tensor, texts: Tensor) -> Tensor:
+    """Tell for each query whether a teacher puts its text among the first of many rivals.
+
+    A language model sometimes asks what many texts answer, or none; the teachers' order is still learned for those.
+    """
+    generator = torch.Generator().manual_seed(18)
+    rivals = texts[torch.randperm(len(texts), generator=generator)[:RIVALS]]
+    is_near = torch.zeros(len(queries), dtype=torch.bool)
+    for query_vectors, text_vectors in teachers:
+        query, own = query_vectors[queries].float(), text_vectors[texts].float()
+        nearer = (query @ text_vectors[rivals].float().T > (query * own).sum(1, keepdim=True) + 1e-4).sum(1)
+        is_near |= nearer < WORST_RANK
+    return is_near
 
 
 def map_tokens(full: dict[str, Any], student: Tokenizer) -> list[list[int]]:

@@ -24,6 +24,8 @@ TEMPERATURE = 0.04
 SHARPNESS = 2.0
 """How steeply the teachers' standard scores become shares."""
 NATURAL_WEIGHT = 0.3
+ASKED_WEIGHT = 1.0
+"""How much it counts that a pair belongs together; more where a language model wrote the question for the text."""
 TEXT_WEIGHT = 0.5
 """How much the order of texts for each other counts; it is what a long pasted question needs."""
 NARROW = 256
@@ -52,11 +54,11 @@ def main() -> None:
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
-    tokenizer = json.loads((options.work / "tokenizer.json").read_text())
-    model = make_student(options.work, tokenizer["old_ids"], options.layers)
     if options.start:
-        weights = unpack(options.start) if options.start.suffix == ".safetensors" else np.load(options.start)
-        model.load_state_dict({name: torch.tensor(weights[name]).float() for name in model.state_dict()})
+        model = load_student(options.start)
+    else:
+        tokenizer = json.loads((options.work / "tokenizer.json").read_text())
+        model = make_student(options.work, tokenizer["old_ids"], options.layers)
     model.to(options.device)
     if options.compile:
         encoder.finish = torch.compile(encoder.finish, dynamic=True)
@@ -83,6 +85,15 @@ def make_student(work: Path, old_ids: list[int], layers: str) -> nn.Module:
     return full
 
 
+def load_student(path: Path) -> encoder.Encoder:
+    """Return a student from its weights or from an exported file."""
+    weights = unpack(path) if path.suffix == ".safetensors" else dict(np.load(path))
+    layers = {name.split(".")[1] for name in weights if name.startswith("layers.")}
+    model = encoder.Encoder(len(weights["words.weight"]), len(layers))
+    model.load_state_dict({name: torch.tensor(weights[name]).float() for name in model.state_dict()})
+    return model
+
+
 class Texts:
     """Tokens of many texts, to take some out."""
 
@@ -105,7 +116,8 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
     """Teach the student the teachers' order of rivals, and natural pairs."""
     device = options.device
     queries, texts = (Texts(data[name], device) for name in ("queries", "texts"))
-    owners, share, natural = (data[name].to(device) for name in ("owners", "share", "natural"))
+    owners, share = (data[name].to(device) for name in ("owners", "share"))
+    natural = weigh_pairs(data).to(device)
     teachers = [tuple(part.to(device) for part in data["vectors"][name]) for name in ("granite", "arctic")]
     groups = Groups(data, device, dict(part.split("=") for part in options.more.split(",") if part))
     optimiser = torch.optim.AdamW(model.parameters(), lr=options.rate, weight_decay=0.01, fused=device == "cuda")
@@ -144,6 +156,12 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
         elapsed = time.monotonic() - started
         progress = step / options.steps if options.steps else elapsed / options.seconds
     print(f"{options.name}: {step} steps in {time.monotonic() - started:.0f} s", flush=True)
+
+
+def weigh_pairs(data: dict[str, Any]) -> Tensor:
+    """Return for each query how much it counts that its text is the first."""
+    weights = [ASKED_WEIGHT if name.startswith("asked") else NATURAL_WEIGHT for name in data["kinds"]]
+    return data["natural"] * torch.tensor(weights)[data["kind"]]
 
 
 def halve(model: nn.Module) -> dict[str, Tensor]:
@@ -200,7 +218,7 @@ def blend(similarities: list[Tensor], share: Tensor) -> Tensor:
 def measure_loss(
     query: Tensor, text: Tensor, query_scores: Tensor, text_scores: Tensor, same: Tensor, natural: Tensor
 ) -> Tensor:
-    """Return how far the student's orders are from the teachers', and natural pairs from the first place."""
+    """Return how far the student's orders are from the teachers', and natural pairs from the first place, by weight."""
     logits = query @ text.T / TEMPERATURE
     loss = _compare(logits, query_scores)
     # A text is the nearest to itself for everyone, so nothing is learned from that.
@@ -209,7 +227,7 @@ def measure_loss(
     others = same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
     own = torch.arange(len(logits), device=logits.device)
     contrast = functional.cross_entropy(logits.masked_fill(others, -1e4), own, reduction="none")
-    return loss + NATURAL_WEIGHT * (contrast * natural).sum() / natural.sum().clamp(min=1)
+    return loss + (contrast * natural).sum() / (natural > 0).sum().clamp(min=1)
 
 
 def _compare(logits: Tensor, scores: Tensor) -> Tensor:

@@ -90,3 +90,17 @@ def test_a_student_read_back_from_the_file_differs_only_by_rounding(tmp_path: Pa
 
     for name, value in student.items():
         assert np.allclose(weights[name], value, atol=0.004)
+
+
+def test_students_are_mixed_by_their_shares_also_after_they_were_exported(tmp_path: Path) -> None:
+    first, second = make_student(1), make_student(2)
+    path = tmp_path / "second.safetensors"
+    path.write_bytes(export.pack(export.quantise(second), MERGES))
+
+    mixture = export.average([first, export.unpack(path)], [3, 1])
+
+    expected = 0.75 * first["ln.bias"].astype(np.float32) + 0.25 * second["ln.bias"].astype(np.float32)
+    assert np.allclose(mixture["ln.bias"], expected, atol=1e-3)
+    # The words were rounded to 8 bits on their way through the file.
+    assert np.allclose(mixture["words.weight"], 0.75 * first["words.weight"] + 0.25 * second["words.weight"], atol=2e-3)
+    assert mixture.keys() == first.keys()
