@@ -31,6 +31,7 @@ from benchmarks.retrieval.systems import SYSTEMS, Product, embed_ahead
 from hivemind.recall.confidence import SURE
 
 MEASURES: dict[str, Callable[[Sequence[str], Sequence[str]], float]] = {
+    "recall@1": lambda order, relevant: scores.recall(order, relevant, 1),
     "recall@5": lambda order, relevant: scores.recall(order, relevant, 5),
     "recall@10": lambda order, relevant: scores.recall(order, relevant, 10),
     "recall_any@5": lambda order, relevant: scores.recall_any(order, relevant, 5),

@@ -5,20 +5,18 @@ The model of tasks is written to its file, the constants of ``recall/confidence.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evals.recall.asking import fill
 from evals.recall.sets import Store, load
-from hivemind.recall.confidence import BEHIND_BEST_WEIGHT, ENOUGH_WORDS, compute_needed_cosine
+from hivemind.recall.confidence import compute_needed_cosine
 from hivemind.recall.embedder import Embedder, load_default
 from hivemind.recall.prompt import CLOSE_TO_BEST, MOST_RULES, TASK_CHARACTERS, UNASKED_MARGIN
 from hivemind.recall.task_model import FILE, TaskModel
 from hivemind.recall.weights import Floats
 from hivemind.text.thesaurus import name_concepts
-from hivemind.text.tokenise import measure_coverage
 
 TUNING = "A"
 COMMON_SHARE = 0.5
@@ -30,11 +28,8 @@ MOST_WRONG = 0.02
 """The share of tasks without a rule that may bring one; of stores that were left out, about 0.05 do."""
 UNRELATED_QUANTILE, SAME_QUANTILE = 0.2, 0.8
 """Where the constants of ``recall/rank.py``, which were set on large sets, lie among the cosines of small stores."""
-SURE_PART_RIGHT = 0.77
-"""Of the answers of the tuning half; other stores have a few points less."""
-COSINES = np.arange(0.30, 0.65, 0.01)
 NEWTON_STEPS = 25
-"""A logistic regression of one variable has converged long before."""
+"""A logistic regression of two variables has converged long before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +52,8 @@ class JudgedHit:
     """What decides whether a hit is sure, and whether it should be."""
 
     cosine: float
-    """Less what it is behind the best hit."""
-    has_words: bool
+    behind_best: float
+    """The distance of its score to the best one."""
     is_right: bool
 
 
@@ -71,9 +66,12 @@ def run() -> None:
     np.save(FILE, fit_tasks(tasks).to_rows())
     print(f"wrote {FILE.name}")
     unrelated, same = measure_cosines(embedder, load("small_stores", TUNING))
-    answers = list(ask_questions(load("small_stores", TUNING)))
-    lowest, steepness = fit_lowest_cosine(answers), fit_steepness(answers)
-    print(f"recall/confidence.py: LOWEST_COSINE = {lowest:.2f}, STEEPNESS = {steepness:.0f}")
+    hits = list(ask_questions([*load("small_stores", TUNING), *load("topical", TUNING)]))
+    lowest, behind_weight, steepness = fit_curve(hits)
+    print(
+        f"recall/confidence.py: LOWEST_COSINE = {lowest:.2f}, BEHIND_BEST_WEIGHT = {behind_weight:.1f},"
+        f" STEEPNESS = {steepness:.0f}"
+    )
     print(f"recall/rank.py: UNRELATED_COSINE, SAME_COSINE = {unrelated:.2f}, {same:.2f}")
 
 
@@ -112,47 +110,35 @@ def measure_left_out(tasks: Sequence[Task]) -> dict[str, float]:
     }
 
 
-def ask_questions(stores: Sequence[Store]) -> Iterator[list[JudgedHit]]:
-    """Ask every question that has an answer, and yield the hits of each in their order."""
+def ask_questions(stores: Sequence[Store]) -> Iterator[JudgedHit]:
+    """Ask every question, and yield the hits; those of questions without an answer are wrong."""
     for store in stores:
         with fill(store) as memory:
-            for question in (question for question in store.questions if question.right):
+            for question in store.questions:
                 hits = memory.recall(question.text).hits
-                best = hits[0].score if hits else 0.0
-                yield [
-                    JudgedHit(
-                        cosine=next((signal.score for signal in hit.signals if signal.name == "meaning"), 0.0)
-                        - BEHIND_BEST_WEIGHT * (best - hit.score),
-                        has_words=measure_coverage(question.text, hit.memory.text) >= ENOUGH_WORDS,
+                for hit in hits:
+                    yield JudgedHit(
+                        cosine=next((signal.score for signal in hit.signals if signal.name == "meaning"), 0.0),
+                        behind_best=hits[0].score - hit.score,
                         is_right=memory.name_note(hit) in question.right,
                     )
-                    for hit in hits
-                ]
 
 
-def fit_lowest_cosine(answers: Sequence[Sequence[JudgedHit]]) -> float:
-    """Return the lowest cosine with which enough of the sure parts is right."""
-    right_shares = ((float(cosine), _measure_sure_parts(answers, float(cosine))) for cosine in COSINES)
-    return next((cosine for cosine, share in right_shares if share >= SURE_PART_RIGHT), float(COSINES[-1]))
+def fit_curve(hits: Sequence[JudgedHit]) -> tuple[float, float, float]:
+    """Fit the curve of confidence by logistic regression.
 
-
-def _measure_sure_parts(answers: Sequence[Sequence[JudgedHit]], lowest_cosine: float) -> float:
-    """Return the share of right hits in the sure parts, which end at the first hit that is not sure."""
-    sure_parts = (takewhile(lambda hit: hit.has_words or hit.cosine >= lowest_cosine, hits) for hits in answers)
-    return float(np.mean([hit.is_right for hits in sure_parts for hit in hits]))
-
-
-def fit_steepness(answers: Sequence[Sequence[JudgedHit]]) -> float:
-    """Return the slope of a logistic regression of being right on the cosine."""
-    hits = [hit for part in answers for hit in part]
-    inputs = np.array([[hit.cosine, 1.0] for hit in hits])
+    Return the cosine with which half of the best hits are right, how much the distance to the best counts, and the
+    steepness.
+    """
+    inputs = np.array([[hit.cosine, hit.behind_best, 1.0] for hit in hits])
     targets = np.array([float(hit.is_right) for hit in hits])
-    weights = np.zeros(2)
+    weights = np.zeros(3)
     for _ in range(NEWTON_STEPS):
         chances = 1 / (1 + np.exp(-inputs @ weights))
         curvature = (inputs * (chances * (1 - chances))[:, None]).T @ inputs
         weights += np.linalg.solve(curvature, inputs.T @ (targets - chances))
-    return float(weights[0])
+    steepness, distance, offset = map(float, weights)
+    return -offset / steepness, -distance / steepness, steepness
 
 
 def measure_cosines(embedder: Embedder, stores: Sequence[Store]) -> tuple[float, float]:

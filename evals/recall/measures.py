@@ -56,6 +56,8 @@ def measure_noise(asked: Sequence[Asked]) -> dict[str, dict[str, float]]:
     figures = {}
     for kind in NOISE:
         items = [item for item in asked if item.question.type == kind]
+        if not items:
+            continue
         figures[kind] = {
             "questions": len(items),
             "first right": first_place_share(items),
@@ -89,6 +91,8 @@ def measure_small_stores(stores: Sequence[Store]) -> dict[str, dict[str, float]]
     positive = [item.answer.confidence for item in answerable]
     for kind in UNANSWERABLE:
         items = [item for item in asked if item.question.type == kind]
+        if not items:
+            continue
         negative = [item.answer.confidence for item in items]
         figures[kind] = {
             "questions": len(items),

@@ -1,7 +1,8 @@
 """The question sets: stores of notes, and questions with the notes that answer them.
 
-A line of a file is a store, a note, or a question. ``half`` is A for tuning and B for reporting; it belongs to a store,
-in ``languages`` to a question, and was set before anything was measured.
+A line of a file is a store, a note, or a question. ``half`` is A for tuning, B and C for reporting; it belongs to a
+store, in ``languages`` to a question, and was set before anything was measured. C was written by one person before
+recall was changed for topical and rambling questions; only these sets have it.
 """
 
 import json
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "data"
+PARTS = ("A", "B", "C")
 SETS = ("topical", "small_stores", "languages", "prompts")
 
 
@@ -37,7 +39,7 @@ class Store:
 
 
 def load(name: str, part: str = "") -> list[Store]:
-    """Return the stores of a set with the questions of a part; without a part, of both."""
+    """Return the stores of a set with the questions of a part; without a part, of all."""
     lines = [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()]
     stores = [_parse(list(rows), part) for _, rows in groupby(lines, key=lambda row: row["store"])]
     return [store for store in stores if store.questions]

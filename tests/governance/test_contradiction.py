@@ -47,7 +47,7 @@ def try_pairs(mind: Hivemind, pairs: list[dict[str, Any]]) -> Iterator[Outcome]:
             )
             for side in ("older", "newer")
         )
-        possible = [other.id for other in mind.review.possible_conflicts(newer)]
+        possible = [other.id for other in mind.browse.possible_conflicts(newer)]
         assert {*newer.contradicts, *possible} <= {older.id}
         yield Outcome(
             kind=pair["kind"],

@@ -32,7 +32,8 @@ def test_confidence_is_in_json_in_the_block_for_agents_and_with_why(
     block = run("recall", "package manager").stdout
 
     assert SURE <= hit["confidence"] <= 1
-    assert f"· match {hit['confidence']:.2f}] {PNPM}" in block
+    assert f"- {PNPM} [" in block
+    assert f" · match {hit['confidence']:.2f}]" in block
 
 
 def test_what_nobody_asked_for_has_no_confidence(mind: Hivemind) -> None:
@@ -75,3 +76,27 @@ def test_functions_that_only_look_like_a_contradiction_keep_the_order_of_their_s
 
     assert hits[0].memory.id == clean.id
     assert hits[0].may_conflict
+
+
+def test_words_that_no_memory_has_do_not_keep_a_question_from_matching(mind: Hivemind) -> None:
+    mind.remember("The job rotate_keys runs at noon")
+    mind.remember(FRIDAY)
+
+    # FTS5 splits the identifier, so its two parts have counts and the whole has none.
+    for question in ("rotate_keys", "zzyzx rotate_keys", "zzyzx qwertz noon"):
+        assert mind.recall(question).hits[0].signals[0].name == "words", question
+    assert all(signal.name != "words" for hit in mind.recall("zzyzx qwertz").hits for signal in hit.signals)
+
+
+def test_a_second_note_is_sure_only_if_it_ranks_close_to_the_first(mind: Hivemind) -> None:
+    for text in (
+        "Deploys need two approvals",
+        "A deploy needs the approval of two people",
+        "Deploy logs are kept a week",
+    ):
+        mind.remember(text)
+
+    sure = [hit.memory.text for hit in mind.recall("how many approvals does a deploy need?").answers]
+
+    assert "Deploy logs are kept a week" not in sure
+    assert len(sure) == 2

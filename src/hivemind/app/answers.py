@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from time import process_time
 
 from hivemind import recall
 from hivemind.app.context import Context
@@ -208,16 +207,17 @@ class Answers:
 
     def mark_stale(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
         """Label the hits whose code changed, as far as the time allows."""
-        end = process_time() + UNASKED_SECONDS
-        judge = partial(self._context.checkout.staleness_of, in_passing=True)
+        # What git takes counts too: after a switch of a large branch it is most of the work.
+        end = used_cpu_seconds() + UNASKED_SECONDS
+        judge = partial(self._context.checkout.staleness_of, in_passing=True, deadline=end)
         # Small pages, so that the clock is looked at between them.
         few = replace(query, limit=CHECKED_AT_ONCE)
-        return tuple(label_stale(hits, few, lambda anchors: judge(anchors) if process_time() < end else ()))
+        return tuple(label_stale(hits, few, lambda anchors: judge(anchors) if used_cpu_seconds() < end else ()))
 
     def _stale(self, query: Query) -> tuple[Hit, ...]:
         """Find memories whose code changed by commits since the last brief, or was stale already then."""
         db, broad_query = self._context.store.db, replace(query, limit=MOST_CHECKED)
-        end = process_time() + UNASKED_SECONDS
+        end = used_cpu_seconds() + UNASKED_SECONDS
         if not memories.has_anchors(db, broad_query):
             return ()
         try:
@@ -234,7 +234,7 @@ class Answers:
             )
             stale = tuple(hit for hit in hits if hit.is_in_doubt)
             # What there was no time for is checked next time.
-            ids = [hit.memory.id for hit in stale] if process_time() < end else [*candidates]
+            ids = [hit.memory.id for hit in stale] if used_cpu_seconds() < end else [*candidates]
             if ids != before:
                 index.set_fact(STALE_IDS, json.dumps(ids))
         except (Unavailable, StoreError):

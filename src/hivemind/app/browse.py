@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hivemind.app.context import Context
+from hivemind.curate.reconcile import find_possible_conflicts
 from hivemind.model.memory import CURRENT_STATUSES, Kind, Memory, Status
 from hivemind.model.recall import Recall
 from hivemind.model.scope import Scope
@@ -35,6 +36,11 @@ class Browse:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+
+    # Here and not with the review: every remember asks for it, and the review loads the detectors.
+    def possible_conflicts(self, memory: Memory) -> tuple[Memory, ...]:
+        """Find memories that may contradict this one, but not clearly enough for a dispute."""
+        return tuple(find_possible_conflicts(self._context.store.db, memory))
 
     def search(
         self,

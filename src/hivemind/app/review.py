@@ -14,7 +14,6 @@ from hivemind.app.staleness import EVERY, StaleMemory, stale_memories
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rollbacks
 from hivemind.curate.distil import find_detector
-from hivemind.curate.reconcile import find_possible_conflicts
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derive_id
@@ -74,10 +73,6 @@ class Review:
             remedy = f"proposals came from {', '.join(origins)}" if origins else "there are no proposals here"
             raise NotFound(f"no proposal came from a detector, session or batch {name!r}; {remedy}")
         return tuple(item for item in matches if item.is_plain_proposal)
-
-    def possible_conflicts(self, memory: Memory) -> tuple[Memory, ...]:
-        """Find memories that may contradict this one, but not clearly enough for a dispute."""
-        return tuple(find_possible_conflicts(self._context.store.db, memory))
 
     def dispute(self, memory_id: str, other_id: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Mark two memories as contradicting each other."""

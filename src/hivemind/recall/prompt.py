@@ -46,7 +46,7 @@ TASK_WORDS = 20
 """A prompt with fewer words is a question or a remark. With few words, an unrelated memory is close by chance."""
 TASK_CHARACTERS = 350
 """Of a task, from its beginning. The rest changes nothing, and embedding takes time in proportion to the length."""
-UNASKED_MARGIN = 0.05
+UNASKED_MARGIN = 0.04
 """How much closer than an answer a memory must be, because nobody asked."""
 CLOSE_TO_BEST, MOST_RULES = 0.13, 3
 """Others are shown too if their cosine is nearly that of the best: the right one is first for 42 % of tasks, among the

@@ -17,7 +17,7 @@ from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRE
 from hivemind.store.projections.vectors import KEY_BYTES, SESSION_SCOPE, checksum, hash_place
 from hivemind.store.projections.words import PASSAGE_COLUMNS
 from hivemind.store.visibility import VISIBLE
-from hivemind.text.scripts import UNSPACED_RUN
+from hivemind.text.scripts import is_unspaced
 from hivemind.text.terms import expand_question
 from hivemind.text.tokenise import extract_phrases, extract_terms
 
@@ -229,6 +229,9 @@ class SqliteSearch:
 
     def _pick_rare_words(self, words: list[str], counts_table: str = "word_counts") -> list[str]:
         counts = self._count_passages(words, counts_table)
+        # FTS5 scores every row by every term, also by those that no passage has, such as most grams of a name. What the
+        # tokenizer may split has no count of its own, so it stays.
+        words = [word for word in words if counts[word] or not word.isalnum()]
         return pick_rare_words(words, [counts[word] for word in words])
 
     def _count_passages(self, words: Sequence[str], counts_table: str = "word_counts") -> dict[str, int]:
@@ -249,7 +252,7 @@ def _match_expression(question: str, words: list[str]) -> str:
 def _match_term(term: str) -> str:
     """An FTS5 expression for one term."""
     # A pair that stands alone is also a word of the text, which would count twice.
-    columns = "{parts context around} : " if UNSPACED_RUN.match(term) else ""
+    columns = "{parts context around} : " if is_unspaced(term) else ""
     return f'{columns}"{term}"'
 
 

@@ -36,7 +36,7 @@ def validate_text(text: str, what: str = "the text", *, longest: int = MAX_TEXT_
     """The text, stripped; raises InvalidInput with what to correct."""
     text = text.replace("\r\n", "\n").strip()
     if not text:
-        raise InvalidInput(f"{what} is empty; say what is worth knowing")
+        raise InvalidInput(f"{what} is empty; give it some words")
     if "\x00" in text:
         raise InvalidInput(f"{what} contains a NUL byte; remove it")
     try:

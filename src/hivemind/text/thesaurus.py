@@ -5,24 +5,29 @@ and English: it does not know that pnpm is a package manager, nor that 密码 is
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from hivemind.text.scripts import INDIC, UNSPACED, WORD, fold
 
 FILE = Path(__file__).with_name("thesaurus.tsv")
-JOINED = re.compile(f"[\u0590-\u07ff{INDIC}{UNSPACED}]")
+JOINED = f"\u0590-\u07ff{INDIC}{UNSPACED}"
 """Scripts in which an expression can begin in the middle of a word: no spaces, or articles joined to the word."""
+JOINED_BORDERS = [
+    border for start in range(0, len(JOINED), 3) for border in (ord(JOINED[start]), ord(JOINED[start + 2]) + 1)
+]
+"""Where these scripts begin and end; a pattern of so many characters would take 3 ms to compile."""
 HEAD_LETTERS = 3
 LONG_WORD, LONG_PART = 10, 6
 """Letters: an expression of six counts inside a word of ten, as in ``Produktivdatenbank``."""
 SPACED_WORD = re.compile(r"\S+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Expression:
+# A tuple, because 2,240 of them are made at the start and a frozen dataclass takes three times as long.
+class _Expression(NamedTuple):
     text: str
     has_any_ending: bool
     concept: str
@@ -60,18 +65,24 @@ def _list_starts(words: str) -> Iterator[tuple[int, bool]]:
             yield from ((place, True) for place in inside)
         else:
             for place in range(start + 1, end - 1):
-                yield place, not JOINED.match(words, place)
+                yield place, not _is_joined(words[place])
+
+
+def _is_joined(character: str) -> bool:
+    # The borders are sorted, so an odd number of them lies below a character inside.
+    return bisect_right(JOINED_BORDERS, ord(character)) % 2 == 1
 
 
 @cache
 def _load() -> dict[str, list[_Expression]]:
     """Return the expressions by their first letters; most words begin like none of them."""
     by_head: dict[str, list[_Expression]] = {}
-    for line in FILE.read_text("utf-8").splitlines():
+    # Folded as a whole, which takes a third of the time that folding each expression takes.
+    for line in fold(FILE.read_text("utf-8")).splitlines():
         name, expressions = line.split("\t")
-        for written in map(fold, expressions.split(", ")):
+        for written in expressions.split(", "):
             text = written.removesuffix("*")
-            has_any_ending = text != written or bool(JOINED.match(text))
+            has_any_ending = text != written or _is_joined(text[0])
             expression = _Expression(text, has_any_ending, name)
             by_head.setdefault(text[:HEAD_LETTERS].rstrip(), []).append(expression)
     return by_head

@@ -2,7 +2,7 @@
 
 import re
 
-from hivemind.text.scripts import UNSPACED_RUN, WORD, fold, remove_accents, split_pairs
+from hivemind.text.scripts import WORD, fold, remove_accents, remove_unspaced, split_pairs
 
 IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:[./\\:-]+)[\w$]+)*")
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -65,8 +65,7 @@ def split_identifiers(text: str) -> str:
 
 def extract_terms(question: str) -> list[str]:
     """The words of a question without stop words, each once; all words if only stop words are left."""
-    spaced_text = UNSPACED_RUN.sub(" ", question)
-    words = [word.lower() for word in WORD.findall(spaced_text)] + split_identifiers(question).split()
+    words = [word.lower() for word in WORD.findall(remove_unspaced(question))] + split_identifiers(question).split()
     unique = list(dict.fromkeys([*words, *split_pairs(question)]))
     return [word for word in unique if word not in STOP_WORDS] or unique
 

@@ -51,13 +51,13 @@ def bind_filters(query: Query) -> dict[str, Any]:
     }
 
 
-def pick_rare_words(words: Sequence[str], counts: Sequence[int]) -> list[str]:
+def pick_rare_words(words: Sequence[str], counts: Sequence[int], max_matches: int = MAX_MATCHES) -> list[str]:
     """The rarest words, as many as keep the search fast; common words cost most and change the ranking least."""
     matches = 0
     rare_words: list[str] = []
     for word, count in sorted(zip(words, counts, strict=True), key=lambda pair: pair[1]):
         matches += count
-        if matches > MAX_MATCHES and len(rare_words) >= MIN_WORDS:
+        if matches > max_matches and len(rare_words) >= MIN_WORDS:
             break
         rare_words.append(word)
     return rare_words

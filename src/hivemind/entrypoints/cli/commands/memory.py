@@ -51,7 +51,7 @@ commands = click.Group()
     "--link", "links", multiple=True, metavar="CODE", help="Code it is about: a path, PATH::SYMBOL or module.name."
 )
 @click.option("--source", "sources", multiple=True, metavar="FILE[:LINES]", help="Where it is written.")
-@click.option("--confidence", type=float, default=1.0, show_default=True, help="From 0 to 1.")
+@click.option("--confidence", type=float, default=1.0, show_default=True, help="How sure it is, from 0 to 1.")
 @metadata_option("--meta", "Metadata: text, a number, true or false; in quotes always text.")
 @click.option("--propose", is_flag=True, help="Store it as a proposal for review.")
 def remember(text: str | None, **options: Any) -> None:
@@ -67,7 +67,7 @@ def remember(text: str | None, **options: Any) -> None:
     """
     with open_mind() as mind:
         memory = mind.remember(text_or_standard_input(text), **options)
-        conflicts = mind.review.possible_conflicts(memory)
+        conflicts = mind.browse.possible_conflicts(memory)
         emit(to_plain(memory) | {"may_conflict": [other.id for other in conflicts]}, f"Remembered {summarise(memory)}")
         for other in mind.browse.get_all(memory.contradicts):
             warn_about_memory(f"contradicts {summarise(other)}", first_line(other.text), "Settle it: hivemind review")
@@ -169,7 +169,7 @@ def show(memory: str, everywhere: bool) -> None:
 @enum_option("--kind", among=Kind, help="Kind of memory.")
 @click.option("--subject", default="", help="What it is the current value of.")
 @when_options
-@click.option("--confidence", type=float, help="From 0 to 1.")
+@click.option("--confidence", type=float, help="How sure it is, from 0 to 1.")
 @click.option("--reason", default="", help="Why it changed.")
 @tags_option_with("Tags to add.")
 @tags_option_with("Tags to remove.", "--remove-tags")
