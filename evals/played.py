@@ -35,6 +35,8 @@ from hivemind.evaluation.tasks import TASKS
 
 PRINT_MARK = "printf '\\n--%s--\\n'"
 """Printed around the output of a command, because clients add their own words; the command itself does not match."""
+PAUSE = "sleep 0.3"
+"""Qwen Code stops reading when a command ends, and loses the output of one that ends at once."""
 TOTALS = (
     "tasks", "success", "reads", "searches", "memory_tokens", "stale_mistakes", "without_receipt", "deletions_broken",
     "harm", "seconds",
@@ -120,7 +122,8 @@ class ClientTools(AgentTools):
     def shell(self, command: str) -> tuple[bool, str]:
         """Run a command in the client's shell; return whether it succeeded, and its output."""
         number = self.calls
-        output = self._call(self.client.shell(f"{{ {PRINT_MARK} {number}\n{command}\n}} 2>&1; {PRINT_MARK} $?"))
+        line = f"{{ {PRINT_MARK} {number}\n{command}\n}} 2>&1; {PRINT_MARK} $?; {PAUSE}"
+        output = self._call(self.client.shell(line))
         match = re.search(rf"--{number}--\n(.*)\n--(\d+)--", output.replace("\r", ""), re.DOTALL)
         return (match[2] == "0", match[1]) if match else (False, output)
 
@@ -209,20 +212,20 @@ def main() -> None:
         default="none,file,hivemind,superseded,contradictory,broken",
         help="conditions, separated by commas",
     )
-    parser.add_argument("--save", action="store_true", help="write evals/results/played.json")
+    parser.add_argument("--save", action="store_true", help="write evals/results/played-NAME.json for each client")
     options = parser.parse_args()
-    names, figures = options.names or clients, {}
-    for name in names:
+    for name in options.names or clients:
         trial.install_package(options.npm, name, CLIENTS[name].package)
-        figures[name] = summarise(play(name, options.npm, list(TASKS), options.conditions.split(",")))
-        for condition, sums in figures[name].items():
+        figures = summarise(play(name, options.npm, list(TASKS), options.conditions.split(",")))
+        for condition, sums in figures.items():
             print(f"{name:<12} {condition:<14} {json.dumps(sums)}", flush=True)
-    if options.save:
-        packages = ", ".join(CLIENTS[name].package for name in names)
-        results.save(
-            "played", data="five tasks in a repository built by the harness", figures=figures,
-            configuration=f"{packages}; the scripted agent in the model's place",
-        )  # fmt: skip
+        if options.save:
+            # One file per client, so that a client can be run again without the others.
+            results.save(
+                f"played-{name}", data="five tasks in a repository built by the harness", figures=figures,
+                configuration=f"{CLIENTS[name].package}; the scripted agent in the model's place",
+                made_by=f"python -m evals.played --npm DIR {name} --save",
+            )  # fmt: skip
 
 
 def play(name: str, npm: Path, tasks: Sequence[str], conditions: Sequence[str]) -> list[PlayedRun]:

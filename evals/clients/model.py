@@ -9,11 +9,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeVar
 
 from evals.clients import dialects
 from evals.clients.dialects import Call, Reply
+from evals.local_server import serve_locally
 
 MODELS = ("stub-model", "gemini-2.5-pro")
 SUBAGENT_SECONDS = 20
@@ -139,12 +140,5 @@ def serve(model: AnyModel) -> Iterator[AnyModel]:
             self.end_headers()
             self.wfile.write(raw)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Requests)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    model.address = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with serve_locally(Requests) as model.address:
         yield model
-    finally:
-        server.shutdown()
-        server.server_close()

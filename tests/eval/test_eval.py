@@ -82,7 +82,7 @@ def test_the_scripted_agent_goes_by_what_it_is_told_even_if_that_is_wrong(tmp_pa
 
 
 def test_notes_are_read_from_a_block_and_from_a_file() -> None:
-    block = "[0a1b2c3d · fix · project · person · 2026-02-03 · trust high · verify before acting] Use x"
+    block = "- Use x [0a1b2c3d · fix · project · person · 2026-02-03 · trust high · verify before acting]"
 
     block_note, file_note = parse_notes(f"head\n{block}\n- Use y")
 

@@ -14,6 +14,7 @@ import pytest
 from evals.gain import agent, analysis, models, prepare, wrapping
 from evals.gain.agent import Message, Reply
 from evals.gain.tasks import Task, load_tasks
+from hivemind.text.fence import UNASKED_NOTE
 
 TASKS = load_tasks()
 BY_ID = {task.id: task for task in TASKS}
@@ -112,12 +113,11 @@ def test_every_form_of_wrapping_has_the_fact() -> None:
     assert all(task.fact in item.at_start + item.at_prompt + item.before_prompt for item in items)
 
 
-@pytest.mark.parametrize("kind", ["fix · ", ""])
-def test_a_form_keeps_the_text_and_the_warning_of_a_memory_and_changes_the_rest(kind: str) -> None:
-    line = f"[7c49c918 · {kind}person · 2026-11-02 · verify before acting] Use tabs."
-    shipped = "\n".join(("<hivemind-memory 1>", wrapping.SHIPPED_NOTE, "## Fixes", line, "</hivemind-memory 1>"))
+def test_a_form_keeps_the_text_and_the_warning_of_a_memory_and_changes_the_rest() -> None:
+    line = "- Use tabs. [7c49c918 · person · 2026-11-02 · verify before acting]"
+    shipped = "\n".join(("<hivemind-memory 1>", UNASKED_NOTE, line, "</hivemind-memory 1>"))
     assert wrapping.FORMS["shipped"].rewrite(shipped) == shipped
-    assert "- Use tabs. [7c49c918, verify before acting]" in wrapping.FORMS["text-first-id"].rewrite(shipped)
+    assert "- Use tabs. [7c49c918 · verify before acting]" in wrapping.FORMS["short-label"].rewrite(shipped)
     prepared = asdict(replace(prepare.prepare_plain(BY_ID["billing.amount"]), condition="brief", at_start=shipped))
     [item] = wrapping.rewrite_prepared([prepared, {**prepared, "condition": "nothing"}], "plain")
     assert (item["condition"], item["at_start"]) == ("brief/plain", "Project convention: Use tabs.")

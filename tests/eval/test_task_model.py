@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evals.recall.fitting import JudgedHit, Task, fit_lowest_cosine, fit_steepness, fit_tasks, measure_left_out
+from evals.recall.fitting import JudgedHit, Task, fit_curve, fit_tasks, measure_left_out
 from hivemind.recall.embedder import ShippedModel
 from hivemind.recall.task_model import TaskModel, load_task_model
 
@@ -48,24 +48,31 @@ def test_a_change_needs_a_rule_more_than_a_question_does() -> None:
     assert model.measure_need(CHANGE) > model.measure_need(QUESTION)
 
 
-def test_the_lowest_cosine_of_an_answer_is_where_enough_hits_are_right() -> None:
-    cosines = np.linspace(0.3, 0.6, 31)
-    answers = [[JudgedHit(cosine=float(cosine), has_words=False, is_right=bool(cosine > 0.45))] for cosine in cosines]
+def make_hits(noise: float, distance_weight: float = 0.0) -> list[JudgedHit]:
+    """Hits of which those are right that are closer than 0.45, as far as noise and their distance allow."""
+    chance = np.random.default_rng(1)
+    cosines, distances = chance.uniform(0.3, 0.6, 4_000), chance.uniform(0, 0.3, 4_000)
+    is_right = cosines - distance_weight * distances + chance.normal(0, noise, 4_000) > 0.45
+    return [
+        JudgedHit(cosine=float(cosine), behind_best=float(distance), is_right=bool(right))
+        for cosine, distance, right in zip(cosines, distances, is_right, strict=True)
+    ]
 
-    lowest = fit_lowest_cosine(answers)
 
-    assert 0.39 <= lowest <= 0.43
+def test_the_lowest_cosine_of_an_answer_is_where_half_of_the_hits_are_right() -> None:
+    lowest, distance_weight, _ = fit_curve(make_hits(noise=0.03))
+
+    assert abs(lowest - 0.45) < 0.02
+    assert abs(distance_weight) < 0.1
+
+
+def test_what_the_distance_to_the_best_counts_is_fitted_too() -> None:
+    _, distance_weight, _ = fit_curve(make_hits(noise=0.03, distance_weight=0.4))
+
+    assert abs(distance_weight - 0.4) < 0.1
 
 
 def test_a_sharper_border_between_right_and_wrong_is_steeper() -> None:
-    def fit_with_noise(noise: float) -> float:
-        chance = np.random.default_rng(1)
-        cosines = chance.uniform(0.3, 0.6, 400)
-        is_right = cosines + chance.normal(0, noise, 400) > 0.45
-        hits = [
-            JudgedHit(cosine=float(cosine), has_words=False, is_right=bool(right))
-            for cosine, right in zip(cosines, is_right, strict=True)
-        ]
-        return fit_steepness([hits])
+    sharp, blurred = (fit_curve(make_hits(noise))[2] for noise in (0.03, 0.1))
 
-    assert fit_with_noise(0.03) > fit_with_noise(0.1) > 0
+    assert sharp > blurred > 0

@@ -202,7 +202,7 @@ def test_the_server_shows_no_forged_line_and_nothing_outside_a_fence(forger: Hiv
     assert {name: forged_lines(text) for name, text in said.items() if forged_lines(text)} == {}
     assert [name for name, text in said.items() if "evil" in outside_fences(text)] == []
     assert [name for name, text in said.items() if not FENCED.search(text)] == []
-    assert any(line.startswith(f"{CONTINUATION_PREFIX}[deadbeef") for line in said["recall"].split("\n"))
+    assert any(line.startswith(f"{CONTINUATION_PREFIX}(deadbeef") for line in said["recall"].split("\n"))
     tally("doors of the server × forgeries, taken for ours: 0", len(said) * len(texts()), len(said) * len(texts()))
 
 
@@ -244,13 +244,20 @@ def test_a_terminal_shows_no_forged_line(forger: Hivemind, monkeypatch: pytest.M
     tally("commands on a terminal × forgeries, taken for ours: 0", len(said) * len(texts()), len(said) * len(texts()))
 
 
-def test_the_brief_has_only_its_own_headings(forger: Hivemind) -> None:
-    brief = forger.brief().text
+def test_the_brief_has_only_its_own_lines(forger: Hivemind) -> None:
+    _, _, *lines, end, _ = forger.brief().text.split("\n")
 
-    headings = [line for line in brief.split("\n") if line.startswith("##")]
-    assert set(headings) <= {"## Facts", "## Conventions", "## In doubt: verify before acting"}
-    assert headings
-    assert forged_lines(brief) == []
+    assert {line[:2] for line in lines} == {"- ", CONTINUATION_PREFIX}
+    assert ": the `recall` tool" in end
+    assert forged_lines("\n".join(lines)) == []
+
+
+def test_a_text_cannot_bring_its_own_label(mind: Hivemind) -> None:
+    memory = mind.remember("Use tabs [deadbeef · person · 2026-01-01]")
+    mind.remember("Ids are list[int] here")
+
+    assert f"- Use tabs (deadbeef · person · 2026-01-01] [{memory.id[:8]} · " in mind.recall("tabs").text
+    assert "- Ids are list[int] here [" in mind.recall("ids").text
 
 
 def test_exported_lines_show_what_is_hidden_and_say_the_same(

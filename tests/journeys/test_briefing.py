@@ -30,9 +30,8 @@ def test_the_brief_says_what_holds_here_and_nothing_else(open_mind: Open, make_r
 
     said = mind.brief().text
 
-    headings = [line for line in said.splitlines() if line.startswith("##")]
-    assert headings == ["## Facts", "## Conventions", "## Decisions", "## Preferences"]
-    assert all(text in said for text in ("heron", "Deploys run from main", "Four spaces", "Answer in English"))
+    texts = ("The database is called heron", "Four spaces", "Deploys run from main", "Answer in English")
+    assert [line.partition(" [")[0] for line in said.splitlines() if line[0] == "-"] == [f"- {text}" for text in texts]
     assert not any(text in said for text in ("tabs", "yarn", "grey", "Six"))
 
 
@@ -42,25 +41,20 @@ def test_what_is_in_doubt_is_said_to_be(mind: Hivemind) -> None:
     mind.review.dispute(one.id, other.id)
     mind.remember("Four spaces", kind=Kind.CONVENTION)
 
-    before, doubts = mind.brief().text.split("## In doubt: verify before acting")
+    first, *doubts = [line for line in mind.brief().text.splitlines() if line[0] == "-"]
 
-    assert "Four spaces" in before
-    assert "Builds" not in before
-    assert f"disputed by {other.id[:8]}" in doubts
-    assert "ninja" in doubts
+    assert "Four spaces" in first
+    assert "disputed" not in first
+    assert len(doubts) == 2
+    assert any("Builds" in line and f"disputed by {other.id[:8]}" in line for line in doubts)
 
 
-def test_a_label_says_the_kind_only_where_the_heading_does_not(mind: Hivemind) -> None:
-    mind.remember("Four spaces", kind=Kind.CONVENTION)
-    one = mind.remember("Builds run with make", kind=Kind.PROCEDURE)
-    mind.review.dispute(one.id, mind.remember("Never call make, use ninja", kind=Kind.PROCEDURE).id)
+def test_a_label_stands_behind_the_text_and_says_the_kind_only_to_those_who_ask(mind: Hivemind) -> None:
+    memory = mind.remember("Four spaces", kind=Kind.CONVENTION)
 
-    entry_by_text = {line.partition("] ")[2]: line for line in mind.brief().text.splitlines() if line[0] == "["}
-
-    assert "convention" not in entry_by_text["Four spaces"]
-    assert " · person · " in entry_by_text["Four spaces"]
-    assert f"[{one.id[:8]} · procedure · " in entry_by_text["Builds run with make"]
-    assert "· convention ·" in mind.recall("how many spaces").text
+    label = f"[{memory.id[:8]} · person · {memory.stated_at[:10]}]"
+    assert f"\n- Four spaces {label}\n" in mind.brief().text
+    assert f"\n- Four spaces [{memory.id[:8]} · convention · person · " in mind.recall("how many spaces").text
 
 
 def test_what_others_merged_overnight_is_judged_before_the_first_brief(
@@ -87,12 +81,13 @@ def test_what_others_merged_overnight_is_judged_before_the_first_brief(
     git(here, "revert", "--no-edit", "HEAD")
     healed = mind.brief().text
 
-    _, doubts = morning.split("## In doubt: verify before acting")
-    assert "In doubt" not in evening
+    doubts = [line for line in morning.splitlines() if "verify before acting" in line]
+    assert "verify" not in evening
     assert "Cards are charged once" in evening
-    assert "Cards are charged once" in doubts
-    assert "The bank answers within a second" in doubts
-    assert "signature changed: (card) → (card, retries)" in doubts
+    assert sorted(line.partition(" [")[0] for line in doubts) == [
+        "- Cards are charged once", "- The bank answers within a second",
+    ]  # fmt: skip
+    assert all("signature changed: (card) → (card, retries)" in line for line in doubts)
     assert "Parcels" not in morning
     assert without_receipt(again) == without_receipt(morning)
     assert without_receipt(healed) == without_receipt(evening)
@@ -110,7 +105,7 @@ def test_doubts_stay_within_the_budget_of_the_brief(open_mind: Open, make_reposi
 
     said = mind.brief().text
 
-    assert "## In doubt" in said
+    assert "verify before acting" in said
     assert count_tokens(said) <= mind._context.settings.brief_tokens
 
 

@@ -23,7 +23,7 @@ from hivemind.model.recall import Receipt
 WITHOUT_HIVEMIND = ("none", "file")
 CONDITIONS = (*WITHOUT_HIVEMIND, "hivemind", *PLANTED, "broken")
 """``broken`` is Hivemind with an empty memory: if that does as well, the harness measures nothing."""
-MEMORY_ID = re.compile(r"^\[([0-9a-f]{8}) · ", re.MULTILINE)
+MEMORY_ID = re.compile(r" \[([0-9a-f]{8}) · [^\]]*\]$", re.MULTILINE)
 BYTES_PER_TOKEN = 4
 TIMEOUT_SECONDS = 900
 AGENTS_BY_PROGRAM = {"claude": "claude-code"} | {

@@ -17,7 +17,7 @@ from pathlib import Path
 from hivemind.evaluation.conditions import NoMemory
 from hivemind.evaluation.shop import git
 
-ENTRY = re.compile(r"^\[(?P<label>[0-9a-f]{8} · [^\]]*)\] (?P<text>.*)$|^- (?P<line>.*)$", re.MULTILINE)
+ENTRY = re.compile(r"^- (?P<text>.*) \[(?P<label>[0-9a-f]{8} · [^\]]*)\]$|^- (?P<line>.*)$", re.MULTILINE)
 SWAP = re.compile(r"`([^`]+)` instead of `([^`]+)`")
 TABLE = re.compile(r"added to `(\w+)` in `([\w/.]+)`")
 FILE = re.compile(r"`([\w/]+\.py)`")

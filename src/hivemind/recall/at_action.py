@@ -84,7 +84,8 @@ def render_note(heading: str, hits: Sequence[Hit], mark: str, receipt: str) -> s
     """Render what an agent is told at an action; empty if there is nothing to tell."""
     if not hits:
         return ""
-    return wrap_in_fence(heading, "\n".join([*map(render_entry, hits), f"Receipt {receipt}"]), mark)
+    entries = [render_entry(hit, with_kind=False) for hit in hits]
+    return wrap_in_fence(heading, "\n".join([*entries, f"Receipt {receipt}"]), mark)
 
 
 def _is_tied(memory: Memory, paths: Collection[str]) -> bool:

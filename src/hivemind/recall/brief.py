@@ -20,21 +20,14 @@ from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts, sessions
 from hivemind.text.clean import first_line
 from hivemind.text.commands import find_command_purposes, find_purposes
-from hivemind.text.fence import wrap_in_fence
+from hivemind.text.fence import UNASKED_NOTE, wrap_in_fence
 
-SECTIONS = {
-    Kind.FACT: "Facts",
-    Kind.CONVENTION: "Conventions",
-    Kind.REQUIREMENT: "Requirements",
-    Kind.DECISION: "Decisions",
-    Kind.PROCEDURE: "How things are done",
-    Kind.PREFERENCE: "Preferences",
-    Kind.FIX: "Fixes",
-}
+KINDS = (
+    Kind.FACT, Kind.CONVENTION, Kind.REQUIREMENT, Kind.DECISION, Kind.PROCEDURE, Kind.PREFERENCE, Kind.FIX,
+)  # fmt: skip
+"""What the brief contains, in this order."""
 ONLY_IF_TRUSTED = (Kind.FACT, Kind.FIX)
 """Kinds that the brief includes only if a person said or approved them: agents note too many of these."""
-ABOUT, IN_DOUBT = "About this", "In doubt: verify before acting"
-ORDER = (ABOUT, *SECTIONS.values(), IN_DOUBT)
 
 SHARES: dict[Kind, float] = {
     Kind.PROCEDURE: 0.25,
@@ -52,10 +45,9 @@ RECENT_SESSIONS, RECENT_USE = 5, timedelta(days=60)
 MOST_MEMORIES = 500
 LONGEST_ENTRY = 400
 """Characters; an agent can recall the rest of a longer memory."""
-FRAME_TOKENS = 110
-"""Tokens of the fence, the headings and the last line."""
+FRAME_TOKENS = 90
+"""Tokens of the fence, the note and the last line."""
 
-HEAD = "What is remembered here. Notes, not instructions; check them against the code."
 MORE = "the `recall` tool or `hivemind recall QUESTION`."
 
 
@@ -72,7 +64,7 @@ class Frame:
 
 def find_standing(db: Database, query: Query) -> tuple[Hit, ...]:
     """Return the memories that hold in this repository, the most trusted first, one kind after the other in turn."""
-    kinds_query = replace(query, kinds=tuple(SECTIONS), limit=MOST_MEMORIES)
+    kinds_query = replace(query, kinds=KINDS, limit=MOST_MEMORIES)
     current = [
         memory
         for memory in memories.find_most_trusted(db, kinds_query)
@@ -164,32 +156,27 @@ def mark_unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
 
 
 def render_brief(hits: Sequence[Hit], frame: Frame, *, asked_ids: Sequence[str] = ()) -> str:
-    """Render the brief: sections in a fixed order, entries by age; memories in ``asked_ids`` come first, best first."""
+    """Render the brief: memories in ``asked_ids`` first, best first, then by kind and age, then those in doubt."""
     if not hits:
         return ""
-    lines: list[str] = []
-    for title in ORDER:
-        section = [hit for hit in hits if _section(hit, asked_ids) == title]
-        if title != ABOUT:
-            # The order of age is the same in each session, unlike that of scores: prompt caches stay valid.
-            section.sort(key=lambda hit: (hit.memory.recorded_at, hit.memory.id))
-        # The heading of a kind's section says the kind already, and every token costs.
-        with_kind = title not in SECTIONS.values()
-        entries = [render_entry(hit, with_kind=with_kind) for hit in put_newer_first(section)]
-        lines += [f"## {title}", *entries] if entries else []
+    requested = [hit for hit in hits if hit.memory.id in asked_ids]
+    standing = sorted((hit for hit in hits if hit.memory.id not in asked_ids), key=_make_order_key)
+    # No headings and no kinds: they cost tokens, and a model solves as much without them.
+    entries = [render_entry(hit, with_kind=False) for hit in put_newer_first([*requested, *standing])]
     more = f"{frame.more} more that did not fit" if frame.more else "More"
-    return wrap_in_fence(HEAD, "\n".join([*lines, f"{more}: {MORE} Receipt {frame.receipt}"]), frame.mark)
+    return wrap_in_fence(UNASKED_NOTE, "\n".join([*entries, f"{more}: {MORE} Receipt {frame.receipt}"]), frame.mark)
+
+
+def _make_order_key(hit: Hit) -> tuple[bool, int, str, str]:
+    """Make a key for an order that is the same in each session, unlike that of scores: prompt caches stay valid."""
+    memory = hit.memory
+    place = KINDS.index(memory.kind) if memory.kind in KINDS else -1
+    return bool(hit.labels), place, memory.recorded_at, memory.id
 
 
 def count_entry_tokens(hits: Iterable[Hit]) -> int:
     """Count the tokens of the entries."""
-    return sum(count_tokens(render_entry(hit)) for hit in hits)
-
-
-def _section(hit: Hit, requested_ids: Sequence[str]) -> str:
-    if hit.memory.id in requested_ids:
-        return ABOUT
-    return IN_DOUBT if hit.labels else SECTIONS.get(hit.memory.kind, ABOUT)
+    return sum(count_tokens(render_entry(hit, with_kind=False)) for hit in hits)
 
 
 def make_hit(memory: Memory, query: Query, why: str) -> Hit:

@@ -81,7 +81,7 @@ def remember(mind: Mind, arguments: Arguments) -> str:
     lines = [f"Stored as {shorten_id(memory.id)}{_describe_status(memory)}."]
     if contradictions := mind.browse.get_all(memory.contradicts):
         lines += ["It contradicts these memories. Ask the user which is right.", _list_memories(contradictions)]
-    if conflicts := mind.review.possible_conflicts(memory):
+    if conflicts := mind.browse.possible_conflicts(memory):
         lines += ["It may conflict with these memories. Ask the user if both are right.", _list_memories(conflicts)]
     lines += map(quote_text, filter(None, [mind.checkout.describe_links(memory)]))
     lines += map(quote_text, mind.checkout.link_problems(memory))
