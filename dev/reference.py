@@ -34,7 +34,7 @@ MADE = "<!-- Made by dev/reference.py from the code; change the code, then run i
 def commands() -> str:
     """Every command with its help, in the order of the alphabet."""
     context = click.Context(hivemind, info_name="hivemind", terminal_width=80, **hivemind.context_settings)
-    codes = "How a command ended is told by its [exit code](exit-codes.md).\n"
+    codes = "All commands with their options. What their exit codes mean: [exit codes](exit-codes.md).\n"
     return "\n".join(["# Commands\n", MADE, codes, *_command(hivemind, context)])
 
 

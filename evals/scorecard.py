@@ -6,7 +6,7 @@ python -m evals.scorecard [--check]
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "scorecard.md"
 RESULTS = ROOT / "evals" / "results"
 NOT_PUBLISHED = "–"
+OCCASIONS = ("edits", "failures", "subagents")
 
 Figures = Mapping[str, Any]
 
@@ -49,12 +50,25 @@ def _own(measure: str, form: str = "{:.0%}") -> Callable[[Figures], str]:
 
 
 def _small(name: str, group: str, measure: str) -> Callable[[Figures], str]:
-    """Show a figure of our own question sets, of the half for reporting."""
-    return lambda figures: f"{figures[name]['B'][group][measure]:.0%}"
+    """Show a figure of our own question sets: of the half for reporting, and of part C, written later, if it has it."""
+
+    def format_parts(figures: Figures) -> str:
+        later = figures[name].get("C", {}).get(group)
+        share = f"{figures[name]['B'][group][measure]:.0%}"
+        return f"{share}; {later[measure]:.0%} on a later set" if later else share
+
+    return format_parts
 
 
 def _at(size: str, measure: str, form: str = "{:.1f} ms") -> Callable[[Figures], str]:
-    return lambda figures: form.format(figures[size][measure]) if size in figures else "not measured"
+    return lambda figures: form.format(figures[size][measure])
+
+
+def _hub_cpu(figures: Figures) -> str:
+    """Show the CPU of a recall; how many a second there were depends on what else the machine did."""
+    clients = figures["clients: 8"]
+    hub, server = clients["hub CPU ms"], clients["Postgres CPU ms"]
+    return f"{hub:.0f} + {server:.0f} = {hub + server:.0f} ms"
 
 
 def _of(group: str) -> Callable[[Figures], str]:
@@ -70,19 +84,28 @@ def _tasks(condition: str) -> Callable[[Figures], str]:
     return says
 
 
-def _client_tasks(client: str) -> Callable[[Figures], str]:
-    def says(figures: Figures) -> str:
-        if client not in figures:
-            return "not measured"
-        right = {condition: totals["success"] for condition, totals in figures[client].items()}
-        warm = figures[client]["hivemind"]
-        other_conditions = ", ".join(f"{name} {right[name]}" for name in ("superseded", "contradictory", "broken"))
-        return (
-            f"{warm['success']} of {warm['tasks']} (cold {right['none']}, notes file {right['file']}; {other_conditions});"
-            f" notes in {warm['briefed']} of {warm['tasks']} first requests"
-        )
+def _client_tasks(figures: Figures) -> str:
+    right = {condition: totals["success"] for condition, totals in figures.items()}
+    warm = figures["hivemind"]
+    other_conditions = ", ".join(f"{name} {right[name]}" for name in ("superseded", "contradictory", "broken"))
+    return (
+        f"{warm['success']} of {warm['tasks']} (cold {right['none']}, notes file {right['file']}; {other_conditions});"
+        f" notes in {warm['briefed']} of {warm['tasks']} first requests"
+    )
 
-    return says
+
+def _clients(figures: Figures) -> str:
+    """Show in how many of the clients that have such an occasion the model was told."""
+    checks = [[client[occasion] for client in figures.values() if occasion in client] for occasion in OCCASIONS]
+    return ", ".join(f"{sum(group)} of {len(group)}" for group in checks)
+
+
+def _survival(what: str) -> Callable[[Figures], str]:
+    return lambda figures: f"{figures[what]['tried']:,}, {figures[what]['tried'] - figures[what]['survived']}"
+
+
+def _seeds(figures: Figures) -> str:
+    return f"{figures['seeds']:,}, {figures['broken']}"
 
 
 def _both_parts(key: str, what: str, name: str, measure: str, aim: str = "") -> tuple[Row, Row]:
@@ -104,18 +127,22 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         *_both_parts("locomo@10", "LoCoMo turns, recall@10", "locomo", "recall@10", ".80"),
         *_both_parts("beam@10", "BEAM-100K, recall@10", "beam", "recall@10", ".68"),
         *_both_parts("swe@10", "SWE-bench related fixes, recall@10", "swe", "recall@10", ".75"),
+        *(
+            Row(key=f"plus@{k}", what=f"LoCoMo-Plus, the remark behind what is said now, recall@{k}", result="retrieval-locomo-plus", says=_retrieval(f"recall@{k}"))
+            for k in (1, 5, 10)
+        ),
         Row(key="cosqa mrr", what="CoSQA, MRR", result="retrieval-cosqa", says=_retrieval("MRR"), aim=".58"),
     ),
     "Precision": (
-        Row(key="forbidden locomo", what="LoCoMo with distractors: share with an invisible one in the first ten", result="retrieval-locomo", says=_retrieval("forbidden@10"), aim="0"),
-        Row(key="forbidden beam", what="BEAM with distractors: the same", result="retrieval-beam", says=_retrieval("forbidden@10"), aim="0"),
-        Row(key="declined foreign", what="LoCoMo, declined questions about somebody else", result="retrieval-locomo", says=_own("declined, foreign")),
-        Row(key="declined wrongly", what="LoCoMo, declined questions that have an answer", result="retrieval-locomo", says=_own("declined, answerable", "{:.1%}")),
-        Row(key="declined near", what="BEAM, declined questions on the subject without an answer", result="retrieval-beam", says=_own("declined, unanswerable")),
+        Row(key="forbidden locomo", what="LoCoMo, questions with a retracted memory or one of another repository in the first ten", result="retrieval-locomo", says=_retrieval("forbidden@10"), aim="0"),
+        Row(key="forbidden beam", what="BEAM, the same", result="retrieval-beam", says=_retrieval("forbidden@10"), aim="0"),
+        Row(key="declined foreign", what="LoCoMo, questions about somebody else that are answered with \"no confident match\"", result="retrieval-locomo", says=_own("declined, foreign")),
+        Row(key="declined wrongly", what="LoCoMo, questions with an answer that get the same (lower is better)", result="retrieval-locomo", says=_own("declined, answerable", "{:.1%}")),
+        Row(key="declined near", what="BEAM, questions on the subject without an answer that get it", result="retrieval-beam", says=_own("declined, unanswerable")),
     ),
-    "Small stores, the half for reporting": (
-        Row(key="small sure", what="sure part that is right", result="recall-small", says=_small("small_stores", "all answerable", "sure part right"), aim="70 %"),
-        Row(key="small reached", what="right notes in the sure part or directly below", result="recall-small", says=_small("small_stores", "all answerable", "reached"), aim="95 %"),
+    "Small stores, on questions that nothing was tuned on": (
+        Row(key="small sure", what="hits marked as sure that are right", result="recall-small", says=_small("small_stores", "all answerable", "sure part right"), aim="70 %"),
+        Row(key="small reached", what="right notes that are marked as sure or stand directly below", result="recall-small", says=_small("small_stores", "all answerable", "reached"), aim="95 %"),
         Row(key="small topical", what="short topical questions, the right note first", result="recall-small", says=_small("topical", "topical", "first right"), aim="90 %"),
         Row(key="small languages", what="ten languages, the right note first", result="recall-small", says=_small("languages", "all", "first right"), aim="80 %"),
         Row(key="prompts right", what="prompt hook, tasks for which it tells the rule that governs them (second of two settings measured)", result="recall-small", says=_small("prompts", "prompts", "speaks rightly"), aim="60 %"),
@@ -134,31 +161,40 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row(key="helps contradictory", what="the same, with an agent's contradicting value", result="eval", says=_tasks("contradictory"), aim="5"),
         Row(key="helps adjacent", what="the same, with only unrelated notes", result="eval", says=_tasks("adjacent"), aim="as cold"),
         Row(key="helps broken", what="the same, with an empty memory", result="eval", says=_tasks("broken"), aim="as cold"),
-        Row(key="played claude-code", what="Claude Code from npm, the script in place of its model", result="played", says=_client_tasks("claude-code"), aim="5"),
-        Row(key="played codex", what="Codex from npm, the script in place of its model", result="played", says=_client_tasks("codex"), aim="5"),
-        Row(key="played gemini", what="Gemini CLI from npm, the script in place of its model", result="played", says=_client_tasks("gemini"), aim="5"),
-        Row(key="played opencode", what="OpenCode from npm, the script in place of its model", result="played", says=_client_tasks("opencode"), aim="5"),
-        Row(key="played copilot", what="Copilot CLI from npm, the script in place of its model", result="played", says=_client_tasks("copilot"), aim="5"),
+        Row(key="clients", what="real clients in which what concerns an edit, a failure, a subagent reaches the model", result="clients", says=_clients, aim="all"),
+        Row(key="played claude-code", what="Claude Code from npm, the script in place of its model", result="played-claude-code", says=_client_tasks, aim="5"),
+        Row(key="played codex", what="Codex from npm, the script in place of its model", result="played-codex", says=_client_tasks, aim="5"),
+        Row(key="played gemini", what="Gemini CLI from npm, the script in place of its model", result="played-gemini", says=_client_tasks, aim="5"),
+        Row(key="played opencode", what="OpenCode from npm, the script in place of its model", result="played-opencode", says=_client_tasks, aim="5"),
+        Row(key="played copilot", what="Copilot CLI from npm, the script in place of its model", result="played-copilot", says=_client_tasks, aim="5"),
+        Row(key="played qwen", what="Qwen Code from npm, the script in place of its model", result="played-qwen", says=_client_tasks, aim="5"),
     ),
     "Cost": (
         Row(key="capture", what="capture of a tool use, CPU", result="start", says=lambda figures: f"{figures['hook, one tool use of 4 kB']:.0f} ms, {figures['hook, one tool use of 4 kB'] / figures['bare python']:.1f} × bare Python", aim="3 × bare"),
-        Row(key="brief", what="brief at session start, CPU", result="start", says=lambda figures: f"{figures['hook, session start with the brief']:.0f} ms", aim="400 ms"),
-        Row(key="recall cold", what="recall from the command line, cold, CPU", result="start", says=lambda figures: f"{figures['hivemind recall, by meaning']:.0f} ms", aim="500 ms"),
-        Row(key="mcp ready", what="server ready, tools listed, CPU", result="start", says=lambda figures: f"{figures['hivemind mcp, tools listed']:.0f} ms", aim="200 ms"),
+        Row(key="brief", what="brief at session start, CPU", result="start", says=lambda figures: f"{figures['hook, session start with the brief']:.0f} ms", aim="250 ms"),
+        Row(key="recall cold", what="recall from the command line, cold, CPU", result="start", says=lambda figures: f"{figures['hivemind recall, by meaning']:.0f} ms", aim="300 ms"),
+        Row(key="mcp ready", what="server ready, tools listed, CPU", result="start", says=lambda figures: f"{figures['hivemind mcp, tools listed']:.0f} ms", aim="100 ms"),
         Row(key="recall tokens", what="tokens of a recall, LoCoMo", result="retrieval-locomo", says=_own("tokens per query", "{:.0f}")),
     ),
     "Latency": (
-        Row(key="recall 10k", what="warm recall at 10,000, CPU with the question's vector and the receipt", result="recall", says=_at("10,000", "CPU ms"), aim="5 ms"),
+        Row(key="recall 10k", what="warm recall at 10,000, CPU with the question's vector and the receipt", result="recall", says=_at("10,000", "CPU ms"), aim="6 ms"),
         Row(key="recall 10k wall", what="the same in wall time, p50, while another process writes", result="recall", says=_at("10,000", "p50 ms")),
-        Row(key="recall 100k", what="warm recall at 100,000, CPU", result="recall", says=_at("100,000", "CPU ms"), aim="20 ms"),
-        Row(key="recall 1m", what="warm recall at 1,000,000, CPU", result="recall", says=_at("1,000,000", "CPU ms"), aim="100 ms"),
-        Row(key="remember", what="one durable write at 10,000, p50", result="remember", says=_at("10,000", "p50 ms"), aim="5 ms"),
-        Row(key="remember ratio", what="the same, relative to a bare SQLite insert", result="remember", says=_at("10,000", "x bare insert", "{:.1f} ×")),
-        Row(key="erase", what="erasure with proof at 10,000, p95", result="erase", says=_at("10,000", "p95 ms"), aim="100 ms at 100,000"),
+        Row(key="recall 100k", what="warm recall at 100,000, CPU", result="recall", says=_at("100,000", "CPU ms"), aim="12 ms"),
+        Row(key="recall 1m", what="warm recall at 1,000,000, CPU", result="recall", says=_at("1,000,000", "CPU ms"), aim="40 ms"),
+        Row(key="remember", what="one durable write at 10,000, CPU", result="remember", says=_at("10,000", "CPU ms"), aim="3 ms"),
+        Row(key="hub", what="hub, recall at 1,000,000 in 20 teams, eight clients, CPU of hub and Postgres", result="hub", says=_hub_cpu, aim="33 ms (60 a second on two cores)"),
+        Row(key="hub found", what="the same, found of the 100 nearest by meaning, in the worst team", result="hub", says=lambda figures: f"{min(figures['found of the 100 nearest'].values()):.3f}", aim=".97"),
+        Row(key="erase", what="erasure with proof at 10,000, CPU", result="erase", says=_at("10,000", "CPU ms"), aim="100 ms at 100,000"),
+    ),
+    "Many writers, other machines and faults": (
+        Row(key="storm", what="32 processes write into one store for ten minutes: writes, lost ones", result="faults", says=_survival("writes of 32 agents at once"), aim="none lost"),
+        Row(key="join", what="another machine joins and reads 100,000 memories, CPU", result="devices", says=lambda figures: f"{figures['exchange']['join and read all, CPU s']:.0f} s", aim="60 s"),
+        Row(key="simulated teams", what="simulated teams, hubs and networks with faults: runs, with a broken promise", result="simulation-team", says=_seeds, aim="0 of 10,000"),
+        Row(key="simulated machines", what="simulated machines of one person with faults: runs, with a broken promise", result="simulation-machines", says=_seeds, aim="0 of 10,000"),
     ),
     "Footprint and install": (
-        Row(key="install", what="installed size", result="install", says=lambda figures: f"{figures['MB']:.0f} MB in {figures['packages']:.0f} packages", aim="250 MB"),
-        Row(key="resident", what="memory of the server with the model loaded", result="install", says=lambda figures: f"{figures['server resident MB']:.0f} MB", aim="200 MB"),
+        Row(key="install", what="installed size", result="install", says=lambda figures: f"{figures['MB']:.0f} MB in {figures['packages']:.0f} packages", aim="180 MB"),
+        Row(key="resident", what="memory of the server with the model loaded", result="install", says=lambda figures: f"{figures['server resident MB']:.0f} MB", aim="110 MB"),
         Row(key="tools", what="tools and their schema", result="install", says=lambda figures: f"{figures['tools']:.0f}, {figures['schema bytes'] / 1000:.1f} kB", aim="8, 5 kB"),
         Row(key="bytes", what="bytes per memory of twenty words", result="remember", says=_at("10,000", "bytes each", "{:,.0f}")),
     ),
@@ -166,23 +202,36 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
 
 HEAD = """# Scorecard
 
-Generated by `python -m evals.scorecard` from `evals/results/`; do not edit. Each of our figures has its target and the
-command that measured it. Figures of others have their sources below; "–" means that none is published or measured. Data
-and settings differ between products, so compare with care.
+Generated by `python -m evals.scorecard` from `evals/results/`; do not edit. Each of our figures has its target and links
+to the command that measured it. Figures of others have their sources below; "–" means that none is published or
+measured, and a product without any figure in a section has no column there. Data and settings differ between products,
+so compare with care.
 
-**Where we lose.** Vectors alone find code slightly better than our mixture of words and vectors (CoSQA). On BEAM, on
-LoCoMo and on repositories that nothing was chosen on, recall is below our targets. A warm recall misses its target at
-10,000 memories. In a repository as small as the one of these tasks, a plain file of notes costs fewer tokens, as long as
-nothing in it becomes stale or has to be erased.
+**How to read it.** Recall@k is the share of what is relevant that stands among the first k results; recall_any and
+recall_all ask whether one or all of it does; MRR and NDCG also count how far up. FTS5 is SQLite's full-text search with
+BM25, vectors are our own embedding model without words; both ran on the same questions. "Cold" is the same agent without
+memory. Targets are our own.
+
+**Where we lose.** Vectors alone find code slightly better than our mixture of words and vectors (CoSQA), and remarks that
+share no words with what is said now (LoCoMo-Plus), where no search by similarity finds much, because its authors left out
+pairs that BM25 or an embedding model rates as similar (arXiv 2602.10715). On BEAM, on LoCoMo and on repositories that nothing was chosen on,
+recall is below our targets. A warm recall costs more CPU than its targets, and a machine that joins slightly more. In a
+repository as small as the one of these tasks, a plain file of notes costs fewer tokens, as long as nothing in it becomes stale or has to be erased.
 
 **Limits of these figures.** Question sets are development sets, on which weights were chosen, unless a row says
-"validation part"; those parts were looked at between changes of the ranking, so they are not quite unseen. The scripted
-agent was written together with its five tasks and understands two forms of notes; so 5 of 5 shows that the right notes arrive with the right labels, not how clever an
-agent becomes ("cold" is the same agent without memory). Five real clients ran the same tasks with that script in place of
-their model, which shows that notes arrive through their own hooks, tools and permissions too; with Qwen Code the script
-cannot play, because it takes the client's messages for notes. No model was involved in these figures; what a small one
-gained on tuning tasks is in `evals/gain/PLAN.md`, and is no proof. Checks are tests of our own suite, counted. Times were
-measured while the machine had little else to do, except those of a warm recall, which are CPU time beside other work.
+"validation part"; those parts were looked at between changes of the ranking, so they are not quite unseen. The part of
+LongMemEval is a development part too: on 50 of its 150 validation questions, drawn at random, recall_all@5 is .82 (words
+alone .80), recall_any@5 .98 and NDCG@10 .91. The later set of small stores has 40 topical and 45 other questions, of which
+30 are rambling on purpose. LoCoMo-Plus
+was run once, after everything was chosen. Of an earlier 5,250 simulated runs of one person's machines 18 broke a promise;
+the five causes were mended, and the row counts runs of the mended code. The scripted agent was written together with its five
+tasks and understands two forms of notes; so 5 of 5 shows that the right notes arrive with the right labels, not how clever an agent becomes.
+Six real clients ran the same tasks with that script in place of their model, which shows that notes arrive through their
+own hooks, tools and permissions too. Not run: Cline, which takes notes only after its first tool call and which
+`hivemind eval` does not connect, and Continue, Cursor, Windsurf and Zed, which are used inside an editor. What one
+small model gained on held-out tasks is in `evals/gain/PLAN.md`. Checks are tests of our own suite,
+counted. Times are CPU times unless a row says otherwise, measured beside other work, which can add
+a half.
 """
 
 
@@ -201,34 +250,35 @@ def render_page(folder: Path) -> str:
     sources: dict[str, int] = {}
     parts = [HEAD]
     for title, rows in SECTIONS.items():
+        # A column for each product that has a figure in this section.
+        peers = [peer for peer in PEERS if any(peer in FIGURES.get(row.key, {}) for row in rows)]
+        columns = ["", "Hivemind", "target", *peers, "measured by"]
         parts.append(
-            f"## {title}\n\n| | Hivemind | target | {' | '.join(PEERS)} | command |\n|{'---|' * (len(PEERS) + 4)}\n"
+            f"## {title}\n\n|{'|'.join(f' {name} '.replace('  ', ' ') for name in columns)}|\n|{'---|' * len(columns)}\n"
         )
-        parts[-1] += "".join(_render_row(row, results, sources) for row in rows)
+        parts[-1] += "".join(_render_row(row, results, peers, sources) for row in rows)
     parts.append("## Sources\n\n" + "".join(f"{number}. {source}\n" for source, number in sources.items()))
     parts.append(
-        "## How we measured\n\n| result | data | configuration | version | machine | date |\n|---|---|---|---|---|---|\n"
+        "## How we measured\n\n| result | command | data | configuration | version | machine | date |\n|---|---|---|---|---|---|---|\n"
     )
     parts[-1] += "".join(_describe_result(name, result) for name, result in results.items())
     return "\n".join(parts)
 
 
-def _render_row(row: Row, results: Mapping[str, Any], sources: dict[str, int]) -> str:
-    result = results.get(row.result)
-    ours = row.says(result["figures"]) if result else "not measured"
-    command = f"`{result['command']}`" if result else ""
-    return f"| {row.what} | {ours} | {row.aim} | {' | '.join(_list_peers(row.key, sources))} | {command} |\n"
+def _render_row(row: Row, results: Mapping[str, Any], peers: Sequence[str], sources: dict[str, int]) -> str:
+    cells = [row.what, row.says(results[row.result]["figures"]), row.aim, *_list_peers(row.key, peers, sources)]
+    return f"| {' | '.join(cells)} | [{row.result}](#how-we-measured) |\n"
 
 
-def _list_peers(key: str, sources: dict[str, int]) -> Iterator[str]:
-    for peer in PEERS:
+def _list_peers(key: str, peers: Sequence[str], sources: dict[str, int]) -> Iterator[str]:
+    for peer in peers:
         figure = FIGURES.get(key, {}).get(peer)
         yield f"{figure.says} [{sources.setdefault(figure.source, len(sources) + 1)}]" if figure else NOT_PUBLISHED
 
 
 def _describe_result(name: str, result: Mapping[str, Any]) -> str:
     fields = (result[field] for field in ("data", "configuration", "version", "machine", "date"))
-    return f"| [{name}](../evals/results/{name}.json) | {' | '.join(fields)} |\n"
+    return f"| [{name}](../evals/results/{name}.json) | `{result['command']}` | {' | '.join(fields)} |\n"
 
 
 if __name__ == "__main__":

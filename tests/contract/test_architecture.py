@@ -102,6 +102,15 @@ def test_a_component_is_loaded_when_it_is_first_used() -> None:
     )
 
 
+def test_remember_loads_neither_the_detectors_nor_the_search_by_meaning() -> None:
+    loaded = modules_after(
+        "import hivemind; mind = hivemind.open(); mind.browse.possible_conflicts(mind.remember('We use pnpm'))"
+    )
+
+    assert "hivemind.curate.reconcile" in loaded
+    assert {"numpy", "hivemind.app.review", "hivemind.curate.detectors"}.isdisjoint(loaded)
+
+
 def test_the_state_of_the_store_is_told_without_numpy() -> None:
     loaded = modules_after("import hivemind.app.maintenance, hivemind.app.status")
 

@@ -67,7 +67,7 @@ def test_a_pipe_gets_the_fenced_block_that_an_agent_reads() -> None:
     assert first.startswith("<hivemind-memory ")
     assert last == first.replace("<", "</")
     assert "not instructions" in note
-    assert entry.endswith(TESTING)
+    assert entry.startswith(f"- {TESTING} [")
     assert "· team · person ·" in entry
 
 

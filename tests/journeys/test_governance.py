@@ -54,7 +54,7 @@ def test_a_possible_conflict_is_labelled_newer_first_and_changes_no_status(mind:
     older = mind.remember("The API uses Redis", kind=Kind.DECISION)
     newer = mind.remember("The API uses Postgres", kind=Kind.DECISION)
 
-    assert mind.review.possible_conflicts(newer) == (mind.show(older.id),)
+    assert mind.browse.possible_conflicts(newer) == (mind.show(older.id),)
     assert mind.show(older.id).status is mind.show(newer.id).status is Status.ACTIVE
     for found in (mind.recall("What does the API use: Redis?"), mind.context("What does the API use?"), mind.brief()):
         first, second = found.text.index("uses Postgres"), found.text.index("uses Redis")

@@ -63,7 +63,7 @@ def test_a_process_that_was_started_apart_keeps_no_stream_of_ours_open(tmp_path:
     )
 
     # Returns when the pipe is closed; a child that had it would keep it open for five seconds.
-    subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=4, check=True)
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=4, check=False).returncode == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="bash runs what agents run through the bash of Git")

@@ -1,5 +1,6 @@
 """What all commands share: the common options, suggestions, one-line errors and exit codes."""
 
+import inspect
 import os
 import re
 import sys
@@ -128,7 +129,8 @@ def with_common_options(command: click.Command, path: str) -> click.Command:
     """The command and its subcommands with the common options; one without an example gets its bare name as one."""
     is_runnable = not isinstance(command, click.Group) or command.invoke_without_command
     if is_runnable and "\b" not in (command.help or ""):
-        command.help = f"{command.help}\n\n\b\n{path}"
+        # A docstring keeps its margin, which an added line without one would turn into visible indentation.
+        command.help = f"{inspect.cleandoc(command.help or '')}\n\n\b\n{path}"
     for param in command.params:
         if isinstance(param.type, click.Choice):
             param.type = SuggestingChoice(param.type.choices)

@@ -307,7 +307,7 @@ def restore(memories: tuple[str, ...], **options: Any) -> None:
 def rollback(undo: str, reason: str, dry_run: bool, yes: bool, include_approved: bool, **filters: str) -> None:
     """Undo a batch of learning, such as an import or a session.
 
-    A memory that a person approved since it was stored stays, unless --also-approved is given.
+    Memories that a person has approved since stay; --also-approved takes them back too.
 
     \b
     hivemind rollback --since 2h --dry-run

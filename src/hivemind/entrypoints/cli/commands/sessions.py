@@ -204,7 +204,7 @@ def _print_state(state: SessionState, *, is_elsewhere: bool) -> None:
 
 @session_group.command("replay")
 @session_argument
-@click.option("--speed", type=float, default=0, metavar="N", help="Pause as then, N times as fast; 0 does not pause.")
+@click.option("--speed", type=float, default=0, metavar="N", help="Pause as in the session, N times as fast; 0: never.")
 @click.option("--step", is_flag=True, help="Wait for a key after each step.")
 def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
     """Replay a session: prompts, calls, edits and results in their order. With --json, a line for each.

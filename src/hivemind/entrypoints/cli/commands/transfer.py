@@ -241,7 +241,7 @@ def import_memories(path: Path | None, tool: str | None, approve: bool) -> None:
 
 @commands.command("export")
 @click.argument("file", type=click.File("wb"), default="-")
-@click.option("--markdown", type=click.Path(file_okay=False, path_type=Path), help="A folder for one file a memory.")
+@click.option("--markdown", type=click.Path(file_okay=False, path_type=Path), help="A folder for one file per memory.")
 @click.option("--session", default="", help="Only what was learned in this session.")
 @click.option("--owner", default="", help="Only what belongs to this person.")
 @everywhere_option
