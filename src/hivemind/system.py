@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 if sys.platform == "win32":
     import msvcrt
@@ -72,18 +72,23 @@ def _unlock(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 
 
-def start_apart(command: list[str]) -> "BackgroundProcess":
+def start_apart(command: list[str], environment: "Mapping[str, str]" = os.environ) -> "BackgroundProcess":
     """Start a program that goes on when this process ends and keeps no stream of it open."""
     if sys.platform == "win32":
         import subprocess  # here, because it takes the hook longer to load than its work
 
         flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, creationflags=flags
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            creationflags=flags,
         )
         return BackgroundProcess(lambda: process.poll() is not None)
     no_streams = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
-    process_id = os.posix_spawn(command[0], command, os.environ, file_actions=no_streams, setsid=True)
+    process_id = os.posix_spawn(command[0], command, environment, file_actions=no_streams, setsid=True)
     return BackgroundProcess(lambda: os.waitpid(process_id, os.WNOHANG)[0] != 0)
 
 

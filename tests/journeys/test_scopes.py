@@ -210,6 +210,20 @@ def test_a_named_store_is_another_store(tmp_path: Path) -> None:
         Hivemind.open("../escape")
 
 
+def test_a_command_in_the_background_works_on_the_store_that_started_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "of the environment"))
+    settings = Settings(home=tmp_path / "home", person="ada")
+    for store in (None, "your-org/coding-memory"):
+        with Hivemind.open(store, directory=tmp_path, settings=settings) as mind:
+            process = mind._context.start_in_background("remember", "Deploys run on Mondays", "--scope", "user")
+            assert process.wait(60)
+
+            assert texts(mind, "deploys") == ["Deploys run on Mondays"]
+    assert not (tmp_path / "of the environment").exists()
+
+
 def test_identifiers_are_found_whole_and_in_parts(mind: Hivemind) -> None:
     mind.remember("getUserById caches for a minute")
     mind.remember("see auth/http_client.py for retries")

@@ -28,6 +28,7 @@ from hivemind.model.scope import Repository, Scope, Visibility
 from hivemind.settings import Settings
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, repositories, sessions
+from hivemind.system import BackgroundProcess
 from hivemind.text.clean import parse_tags, validate_text
 
 if TYPE_CHECKING:
@@ -152,9 +153,13 @@ class Context:
         if is_due and self.store.directory and not self.checkout.index.is_being_refreshed():
             self._indexing_started_at = monotonic()
             tree = str(self.checkout.root.absolute())
-            background.start(*self.store_options(), "code", "index", "--background", "--tree", tree)
+            self.start_in_background("code", "index", "--background", "--tree", tree)
 
-    def store_options(self) -> list[str]:
+    def start_in_background(self, *command: str) -> BackgroundProcess:
+        """Start a command that works on this store, which need not be the one that the environment names."""
+        return background.start(*self._store_options(), *command, home=str(self.settings.home.absolute()))
+
+    def _store_options(self) -> list[str]:
         """The options with which another process opens this store."""
         directory, named_stores = self.store.directory, self.settings.store_directory("x").parent
         is_named = directory is not None and directory.is_relative_to(named_stores)

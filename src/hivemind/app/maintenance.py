@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from hivemind.app import low_priority
 from hivemind.app.context import Context, LazyEmbedder, Progress, quietly
-from hivemind.capture import background
 from hivemind.curate import unfinished
 from hivemind.errors import InvalidInput
 from hivemind.formats import timestamps
@@ -133,7 +132,7 @@ class Maintenance:
         model = context.settings.model or SHIPPED_MODEL
         if model == "none" or not vectors.count(context.store.db, model)[1]:
             return
-        background.start(*context.store_options(), "config", "model", "catch-up", "--background")
+        context.start_in_background("config", "model", "catch-up", "--background")
 
     def catch_up_politely(self) -> int:
         """Embed passages at the lowest priority, unless another process does; stop when the machine is on battery."""
