@@ -77,6 +77,20 @@ def test_every_command_has_an_example_and_takes_json_and_quiet(path: str) -> Non
     assert "--quiet" in told
 
 
+def test_a_narrow_terminal_shows_long_cells_below_the_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    run("remember", "Deploys run from main only, and never on a Friday after two", "--kind", "convention")
+
+    narrow = on_a_terminal("list", COLUMNS="60").splitlines()
+    wide = on_a_terminal("list", COLUMNS="120").splitlines()
+
+    assert narrow[0].split() == ["id", "date", "scope", "kind"]
+    assert narrow[1].endswith("project  convention")
+    assert narrow[2] == "    | Deploys run from main only, and never on a Friday"
+    assert wide[0].split() == ["id", "date", "scope", "kind", "text"]
+    assert wide[1].rstrip().endswith("convention  Deploys run from main only, and never on a Friday after two")
+
+
 def test_json_may_be_asked_for_before_the_command_or_after_it() -> None:
     run("remember", "Deploys run from main")
 

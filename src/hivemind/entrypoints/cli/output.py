@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from threading import Timer
 from typing import Any
@@ -39,6 +39,8 @@ NUMBER = re.compile(r"[\d.,]*")
 NOTHING_FOUND = "Nothing found."
 PROGRESS_DELAY_SECONDS = 1.0
 """Work that takes longer shows a progress bar; drawing one takes a while itself."""
+NARROWEST_TEXT = 28
+"""Characters that a column of sentences needs; in less, a line holds two or three words."""
 ODD_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 """Spaces where textwrap does not break a line but a terminal may, and then without our indent."""
 
@@ -185,13 +187,23 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         for row in safe:
             click.echo("\t".join(row))
         return
+    # An empty column would only take width from the others.
+    used_columns = [place for place in range(len(columns)) if any(row[place] for row in safe)]
+    longest = {
+        place: max(len(cell) for cell in (columns[place], *(row[place] for row in safe))) for place in used_columns
+    }
+    wide_columns = [place for place in used_columns if longest[place] > NARROWEST_TEXT]
+    room = shutil.get_terminal_size().columns - sum(
+        longest[place] + 2 for place in used_columns if place not in wide_columns
+    )
+    if wide_columns and len(used_columns) > 1 and room < (NARROWEST_TEXT + 2) * len(wide_columns):
+        _print_stacked(columns, safe, longest, wide_columns)
+        return
     # Imported here, because importing rich takes 90 ms, which a pipe need not pay.
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=None, header_style="bold", pad_edge=False)
-    # An empty column would only take width from the others.
-    used_columns = [place for place in range(len(columns)) if any(row[place] for row in safe)]
     for place in used_columns:
         are_numbers = all(NUMBER.fullmatch(row[place]) for row in safe)
         grid.add_column(columns[place], overflow="fold", justify="right" if are_numbers else "left")
@@ -199,6 +211,25 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         grid.add_row(*(Text(row[place]) for place in used_columns))
     if safe:
         _console().print(grid)
+
+
+def _print_stacked(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], longest: Mapping[int, int], wide_columns: Sequence[int]
+) -> None:
+    """Print a table for a narrow terminal: the long cells of a row stand on lines of their own below the short ones."""
+    short_columns = [place for place in longest if place not in wide_columns]
+
+    def join(row: Sequence[str]) -> str:
+        return "  ".join(row[place].ljust(longest[place]) for place in short_columns).rstrip()
+
+    if short_columns:
+        click.echo(click.style(wrap(join(columns)), bold=True))
+    for row in rows:
+        if short_columns:
+            click.echo(wrap(join(row)))
+        for place in wide_columns:
+            if row[place]:
+                click.echo(quote(row[place]))
 
 
 def summarise(memory: Memory, *, is_elsewhere: bool = False) -> str:
