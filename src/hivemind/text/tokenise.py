@@ -1,6 +1,7 @@
 """Split texts into passages and words for the search index, identifiers both whole and in parts."""
 
 import re
+from functools import lru_cache
 
 from hivemind.text.scripts import WORD, fold, remove_accents, remove_unspaced, split_pairs
 
@@ -13,6 +14,8 @@ MAX_PASSAGE_CHARACTERS = 1_600
 OVERLAP = 200
 """Characters that neighbouring passages share, so that text at a border is found with its context."""
 BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?;])\s")
+SHORTEST_STEM = 4
+"""Letters; a shorter word must stand by itself, because its letters occur in many others."""
 LONGEST_SEARCH = 120
 """Characters; a longer query is pasted text, not a typed search."""
 
@@ -78,8 +81,29 @@ def measure_coverage(question: str, text: str) -> float:
 def measure_share(words: list[str], text: str) -> float:
     """The share of the words that occur in a text, ignoring endings."""
     lower_text = text.lower() if text.isascii() else f"{text.lower()} {fold(text)}"
+    return sum(_occurs(word, text, lower_text) for word in words) / len(words) if words else 0.0
+
+
+def _occurs(word: str, text: str, lower_text: str) -> bool:
     # A crude stem: the word without its last two letters, but at least four letters.
-    return sum(word[: max(4, len(word) - 2)] in lower_text for word in words) / len(words) if words else 0.0
+    if word[: max(SHORTEST_STEM, len(word) - 2)] not in lower_text:
+        return False
+    # Scripts without spaces have short words inside longer ones.
+    return len(word) >= SHORTEST_STEM or not word.isascii() or bool(_compile_short_word(word).search(text))
+
+
+@lru_cache(maxsize=1_024)
+def _compile_short_word(word: str) -> re.Pattern[str]:
+    """A pattern for a short word with its usual endings, by itself or as a part of an identifier.
+
+    ``ip`` is not in ``description``, but in ``IPs``, ``client_ip`` and ``clientIp``; ``log`` is in ``logging``.
+    """
+    if word.isdigit():
+        return re.compile(rf"(?<!\d){word}(?!\d)")
+    exact = re.escape(word)
+    by_itself = rf"(?<![^\W\d_])(?i:{exact}(?:e?s|[a-z]?(?:ed|er|ers|ing))?)(?![^\W\d_])"
+    after_small_letter = rf"(?<=[a-z])(?:{exact.capitalize()}|{exact.upper()})(?![a-z])"
+    return re.compile(f"{by_itself}|{after_small_letter}")
 
 
 def extract_phrases(question: str) -> list[str]:
