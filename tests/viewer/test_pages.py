@@ -137,6 +137,10 @@ def test_search_answers_as_one_types_and_every_search_is_a_link(page: Page) -> N
     expect(first).to_contain_text("SKIP LOCKED")
     expect(first.get_by_label("Ranking")).to_contain_text("meaning")
     expect(first.get_by_label("Ranking")).to_contain_text(re.compile(r"confidence\s*\d+ %"))
+    expect(first.get_by_label("Ranking")).not_to_contain_text("trust")
+    closest = page.locator("#results .hits [data-row]").last
+    expect(closest.get_by_label("Ranking")).to_contain_text("confidence")
+    expect(closest.get_by_label("Ranking")).not_to_contain_text("meaning")
     expect(page).to_have_url(re.compile(r"\?q=how\+are\+jobs\+taken$"))
     page.get_by_text("Filters").click()
     page.get_by_label("Kind").select_option("procedure")
