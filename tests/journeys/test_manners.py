@@ -91,6 +91,18 @@ def test_a_narrow_terminal_shows_long_cells_below_the_short_ones(monkeypatch: py
     assert wide[1].rstrip().endswith("convention  Deploys run from main only, and never on a Friday after two")
 
 
+def test_a_long_question_takes_one_line_among_the_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    run("remember", "Deploys run from main only")
+    run("recall", "when may we deploy, and from which branch, " * 8)
+
+    heading = on_a_terminal("log", "--receipts").splitlines()[1]
+
+    assert "when may we deploy" in heading
+    assert heading.endswith(" …")
+    assert len(heading) < 140
+
+
 def test_json_may_be_asked_for_before_the_command_or_after_it() -> None:
     run("remember", "Deploys run from main")
 

@@ -248,7 +248,7 @@ def _list_receipts(mind: Hivemind, memory: str, session: str, limit: int, *, eve
 def _print_receipts(receipts: Sequence[Receipt], texts: Mapping[MemoryId, str]) -> None:
     """Print receipts under the questions that they answered."""
     for (at, who, question), group in groupby(receipts, key=lambda r: (format_minute(r.at), r.actor, r.query)):
-        print_heading(f"{at}  {who}  {question or 'in a brief'}")
+        print_heading(f"{at}  {who}  {first_line(question, 100) or 'in a brief'}")
         rows = [
             [str(r.rank), shorten_id(r.memory_id), f"{r.tokens}", texts.get(r.memory_id, "(erased)"), r.why]
             for r in group
