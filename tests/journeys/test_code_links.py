@@ -418,7 +418,7 @@ def test_a_long_signature_does_not_cut_off_the_warning(asked: Hivemind, shop: Pa
     printed = asked.recall(QUESTION).text
 
     assert "signature changed" in printed
-    assert "…: verify before acting" in printed
+    assert " …: verify before acting" in printed
 
 
 def test_verifying_takes_hold_of_the_code_as_it_is_now_and_is_on_record(asked: Hivemind, shop: Path) -> None:
