@@ -435,6 +435,18 @@ def test_every_recall_of_a_long_session_is_on_one_of_its_pages(viewer: Viewer, m
     assert sum(on_each_page) == on_one_page
 
 
+def test_the_list_beside_the_graph_names_a_memory_once_with_all_its_places(page: Page, viewer: Viewer) -> None:
+    memory = kept(viewer, "Both halves sign alike", links=["harbour/auth/tokens.py", "harbour/auth/sessions.py"])
+
+    page.goto("/graph?at=harbour/auth")
+    row = page.get_by_label("The graph as a list").locator("[data-row]").filter(has_text="Both halves sign alike")
+
+    expect(row).to_have_count(1)
+    expect(row).to_contain_text("harbour/auth/tokens.py, harbour/auth/sessions.py")
+    with viewer.mind() as mind:
+        mind.erase(memory.id)
+
+
 def test_the_graph_starts_from_one_place_and_opens_up(page: Page) -> None:
     page.goto("/graph")
     hint = page.locator("[data-hint]")
