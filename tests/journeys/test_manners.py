@@ -97,10 +97,12 @@ def test_a_long_question_takes_one_line_among_the_receipts(monkeypatch: pytest.M
     run("recall", "when may we deploy, and from which branch, " * 8)
 
     heading = on_a_terminal("log", "--receipts").splitlines()[1]
+    explanation = run("explain", run_json("list")[0]["id"]).stdout
 
     assert "when may we deploy" in heading
     assert heading.endswith(" …")
     assert len(heading) < 140
+    assert explanation.count("when may we deploy") == 2
 
 
 def test_json_may_be_asked_for_before_the_command_or_after_it() -> None:
