@@ -212,26 +212,34 @@ recall_all ask whether one or all of it does; MRR and NDCG also count how far up
 BM25, vectors are our own embedding model without words; both ran on the same questions. "Cold" is the same agent without
 memory. Targets are our own.
 
-**Where we lose.** Vectors alone find code slightly better than our mixture of words and vectors (CoSQA), and remarks that
-share no words with what is said now (LoCoMo-Plus), where no search by similarity finds much, because its authors left out
-pairs that BM25 or an embedding model rates as similar (arXiv 2602.10715). On BEAM, on LoCoMo and on repositories that nothing was chosen on,
-recall is below our targets. A warm recall costs more CPU than its targets, and a machine that joins slightly more. In a
-repository as small as the one of these tasks, a plain file of notes costs fewer tokens, as long as nothing in it becomes stale or has to be erased.
+**Where we lose**
 
-**Limits of these figures.** Question sets are development sets, on which weights were chosen, unless a row says
-"validation part"; those parts were looked at between changes of the ranking, so they are not quite unseen. The part of
-LongMemEval is a development part too: on 50 of its 150 validation questions, drawn at random, recall_all@5 is .82 (words
-alone .80), recall_any@5 .98 and NDCG@10 .91. The later set of small stores has 40 topical and 45 other questions, of which
-30 are rambling on purpose. LoCoMo-Plus
-was run once, after everything was chosen. Of an earlier 5,250 simulated runs of one person's machines 18 broke a promise;
-the five causes were mended, and the row counts runs of the mended code. The scripted agent was written together with its five
-tasks and understands two forms of notes; so 5 of 5 shows that the right notes arrive with the right labels, not how clever an agent becomes.
-Six real clients ran the same tasks with that script in place of their model, which shows that notes arrive through their
-own hooks, tools and permissions too. Not run: Cline, which takes notes only after its first tool call and which
-`hivemind eval` does not connect, and Continue, Cursor, Windsurf and Zed, which are used inside an editor. What one
-small model gained on held-out tasks is in `evals/gain/PLAN.md`. Checks are tests of our own suite,
-counted. Times are CPU times unless a row says otherwise, measured beside other work, which can add
-a half.
+* Vectors alone find code slightly better than our mixture of words and vectors (CoSQA), and remarks that share no words with
+  what is said now (LoCoMo-Plus). No search by similarity finds much there, because its authors left out pairs that BM25 or
+  an embedding model rates as similar (arXiv 2602.10715).
+* On BEAM, on LoCoMo and on repositories that nothing was chosen on, recall is below our targets.
+* A warm recall costs more CPU than its targets, and a machine that joins slightly more.
+* In a repository as small as the one of these tasks, a plain file of notes costs fewer tokens, as long as nothing in it
+  becomes stale or has to be erased.
+
+**Limits of these figures**
+
+* Question sets are development sets, on which weights were chosen, unless a row says "validation part"; those parts were
+  looked at between changes of the ranking, so they are not quite unseen. LoCoMo-Plus was run once, after everything was
+  chosen.
+* The part of LongMemEval is a development part too. On 50 of its 150 validation questions, drawn at random, recall_all@5 is
+  .82 (words alone .80), recall_any@5 .98 and NDCG@10 .91.
+* The later set of small stores has 40 topical and 45 other questions, of which 30 are rambling on purpose.
+* Of an earlier 5,250 simulated runs of one person's machines 18 broke a promise; the five causes were mended, and the row
+  counts runs of the mended code.
+* The scripted agent was written together with its five tasks and understands two forms of notes. So 5 of 5 shows that the
+  right notes arrive with the right labels, not how clever an agent becomes. What one small model gained on held-out tasks
+  is in `evals/gain/PLAN.md`.
+* Six real clients ran the same tasks with that script in place of their model, which shows that notes arrive through their
+  own hooks, tools and permissions too. Not run: Cline, which takes notes only after its first tool call and which
+  `hivemind eval` does not connect, and Continue, Cursor, Windsurf and Zed, which are used inside an editor.
+* Checks are tests of our own suite, counted. Times are CPU times unless a row says otherwise, measured beside other work,
+  which can add a half.
 """
 
 

@@ -218,6 +218,16 @@ def test_a_class_whose_method_changed_must_be_verified_and_its_label_names_the_m
     assert service.judge(sibling).change is SymbolChange.FRESH
 
 
+def test_of_long_signatures_only_the_parameters_that_differ_are_shown(service: "Workspace") -> None:
+    service.replace(PATH, "def open(self, user)", "def open(self, user: str, key: bytes) -> tuple[str, str]")
+    service.commit()
+    service.index.refresh()
+    anchor = service.anchor(f"{PATH}::Session.open")
+    service.replace(PATH, "key: bytes)", "keys: dict[str, bytes], now: float)")
+
+    assert "signature changed: … key: bytes … → … keys: dict[str, bytes], now: float …" in service.judge(anchor).text
+
+
 def test_a_member_follows_its_renamed_class(service: "Workspace") -> None:
     anchor = service.anchor(f"{PATH}::Session.close")
     service.replace(PATH, "class Session", "class Visit")

@@ -418,7 +418,7 @@ def test_a_long_signature_does_not_cut_off_the_warning(asked: Hivemind, shop: Pa
     printed = asked.recall(QUESTION).text
 
     assert "signature changed" in printed
-    assert "…: verify before acting" in printed
+    assert " …: verify before acting" in printed
 
 
 def test_verifying_takes_hold_of_the_code_as_it_is_now_and_is_on_record(asked: Hivemind, shop: Path) -> None:
@@ -511,6 +511,18 @@ def test_stale_breaks_no_name_on_a_narrow_terminal(
     assert "(self, code) → (self, code, time_window_seconds)" in " ".join(line.strip() for line in lines[2:])
     assert max(map(len, lines)) <= 100
     assert (len(piped.splitlines()), piped.count("\t")) == (1, 3)
+
+
+def test_code_that_only_files_are_related_to_is_not_answered_with_nothing_found(asked: Hivemind, shop: Path) -> None:
+    write(shop, "auth/first.py", "def check_first(code):\n    return code\n")
+    write(shop, "auth/second.py", "from auth.first import check_first\n\n\ndef check():\n    return check_first(1)\n")
+    commit(shop)
+    asked.code.index()
+
+    related = on_a_terminal("code", "related", "auth/first.py")
+
+    assert "auth/second.py" in related
+    assert "Nothing found" not in related
 
 
 def test_stale_lists_what_is_in_doubt_and_since_when(asked: Hivemind, shop: Path) -> None:

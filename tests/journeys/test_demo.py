@@ -55,6 +55,13 @@ def test_the_demo_has_memories_in_every_state_a_person_should_see(inside: Path) 
     assert len(run_json("session", "list", "--limit", "100")) > 20
 
 
+def test_a_warning_that_is_too_long_ends_after_a_whole_part(inside: Path) -> None:
+    answer = run("recall", "does verify check token expiry?").stdout
+
+    # What is left out is how much of the body changed.
+    assert "→ … keys: dict(str, bytes), now: float …: verify before acting" in answer
+
+
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("")
 

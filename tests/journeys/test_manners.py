@@ -77,6 +77,34 @@ def test_every_command_has_an_example_and_takes_json_and_quiet(path: str) -> Non
     assert "--quiet" in told
 
 
+def test_a_narrow_terminal_shows_long_cells_below_the_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    run("remember", "Deploys run from main only, and never on a Friday after two", "--kind", "convention")
+
+    narrow = on_a_terminal("list", COLUMNS="60").splitlines()
+    wide = on_a_terminal("list", COLUMNS="120").splitlines()
+
+    assert narrow[0].split() == ["id", "date", "scope", "kind"]
+    assert narrow[1].endswith("project  convention")
+    assert narrow[2] == "    | Deploys run from main only, and never on a Friday"
+    assert wide[0].split() == ["id", "date", "scope", "kind", "text"]
+    assert wide[1].rstrip().endswith("convention  Deploys run from main only, and never on a Friday after two")
+
+
+def test_a_long_question_takes_one_line_among_the_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    run("remember", "Deploys run from main only")
+    run("recall", "when may we deploy, and from which branch, " * 8)
+
+    heading = on_a_terminal("log", "--receipts").splitlines()[1]
+    explanation = run("explain", run_json("list")[0]["id"]).stdout
+
+    assert "when may we deploy" in heading
+    assert heading.endswith(" …")
+    assert len(heading) < 140
+    assert explanation.count("when may we deploy") == 2
+
+
 def test_json_may_be_asked_for_before_the_command_or_after_it() -> None:
     run("remember", "Deploys run from main")
 

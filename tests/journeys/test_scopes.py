@@ -1,6 +1,7 @@
 """Whose a memory is and where it holds."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hivemind.model.recall import Detail
 from hivemind.model.scope import Repository
 from hivemind.settings import Settings
 from hivemind.store import Store
+from tests.command_line import run
 from tests.conftest import AGENT, PERSON, Clock, Open, git
 
 Make = Callable[..., Path]
@@ -140,6 +142,18 @@ def test_what_hooks_saw_is_found_again_after_the_remote_changed(
     git(root, "remote", "set-url", "origin", "https://git.acme.org/acme/service")
 
     assert [one.id for one in open_mind(root).sessions.list()] == ["s1"]
+
+
+def test_the_status_names_a_repository_without_a_remote_by_its_folder(
+    make_repository: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(make_repository("shop"))
+    without_remote = run("status").stdout
+    monkeypatch.chdir(make_repository("api", remote="https://git.acme.org/acme/api"))
+    with_remote = run("status").stdout
+
+    assert re.search(r"^repository +shop \(first commit [0-9a-f]{9}\)$", without_remote, re.MULTILINE)
+    assert re.search(r"^repository +remote:git.acme.org/acme/api$", with_remote, re.MULTILINE)
 
 
 def test_trust_follows_the_channel(open_mind: Open) -> None:

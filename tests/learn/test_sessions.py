@@ -70,6 +70,19 @@ def test_a_running_sessions_state_can_be_asked_for(worked: Told, mind: Hivemind,
     ]
 
 
+def test_the_reason_that_edited_files_share_is_printed_once(
+    mind: Hivemind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = told(tmp_path).asked("Rename the parser of dates").said("Both files name it.")
+    session.edited("src/dates.py", "parse", "read").edited("src/times.py", "parse", "read").keep()
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+    monkeypatch.chdir(tmp_path)
+
+    printed = run("session", "show", "s1", "--everywhere").stdout
+
+    assert "| src/times.py  +1 -1\n| src/dates.py  +1 -1\n|   Both files name it." in printed
+
+
 def test_a_handover_says_what_was_changed_and_why_what_failed_and_what_is_open(
     worked: Told, mind: Hivemind, tmp_path: Path
 ) -> None:

@@ -45,6 +45,44 @@ def test_a_question_in_a_script_without_spaces_is_covered_by_a_text_that_answers
 @pytest.mark.parametrize(
     ("question", "text"),
     [
+        ("ip", "block these IPs"),
+        ("ip", "log client_ip"),
+        ("ip", "clientIp is a string"),
+        ("db", "dbUrl names the server"),
+        ("db", "we use MongoDB"),
+        ("log", "logging goes to stderr"),
+        ("k8s", "the k8s cluster is in Frankfurt"),
+        ("c++", "C++ for the encoder"),
+        ("port 80", "it listens on port 80"),
+        ("Öl", "kein öl in der Werkstatt für ÄRGER"),
+        ("ip", "die IP für Büro Ärger"),
+    ],
+)
+def test_a_short_word_is_found_by_itself_and_in_identifiers(question: str, text: str) -> None:
+    assert measure_coverage(question, text) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("ip", "a short description"),
+        ("ip", "IPHONE"),
+        ("log", "the catalogue is old"),
+        ("c++", "US English in code"),
+        ("k8s", "tasks run at 18:00"),
+        ("80", "it takes 1800 seconds"),
+        ("8", "80 seconds"),
+        ("1", "v12"),
+        ("ip", "die Beschriftung für den Schipper"),
+    ],
+)
+def test_a_short_word_is_not_found_inside_another_one(question: str, text: str) -> None:
+    assert measure_coverage(question, text) == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
         ("package manager", "We use pnpm, not npm"),
         ("database", "Postgres 16 on RDS"),
         ("k8s", "Kubernetes upgrades happen in March"),

@@ -6,6 +6,7 @@ import pytest
 
 from hivemind.errors import InvalidInput
 from hivemind.formats import timestamps
+from hivemind.model.ids import shorten_session_ids
 from hivemind.text.clean import MAX_TEXT_BYTES, first_line, neutralise, parse_tags, validate_label, validate_text
 from hivemind.text.tokenise import (
     extract_phrases,
@@ -117,3 +118,16 @@ def test_a_fact_in_a_long_text_is_in_some_passage() -> None:
 def test_a_headline_is_cut_at_a_word() -> None:
     assert first_line("short\nand more") == "short"
     assert first_line("word " * 40, longest=20) == "word word word word …"
+
+
+def test_a_period_names_its_day_once() -> None:
+    assert timestamps.format_period("2026-03-01T09:00:00Z", "2026-03-01T09:30:00Z") == "2026-03-01 09:00 to 09:30"
+    assert timestamps.format_period("2026-03-01T23:00:00Z", "2026-03-02T00:30:00Z") == (
+        "2026-03-01 23:00 to 2026-03-02 00:30"
+    )
+
+
+def test_ids_of_sessions_are_shortened_as_far_as_they_stay_different() -> None:
+    ids = ["01a1de0f-2fe1-7c73", "01a1de0f-af2a-75e1", "5f1c9a52-31d7-4c0e", "s1"]
+
+    assert shorten_session_ids(ids) == ["01a1de0f-2", "01a1de0f-a", "5f1c9a52", "s1"]

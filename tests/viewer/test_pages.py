@@ -137,6 +137,10 @@ def test_search_answers_as_one_types_and_every_search_is_a_link(page: Page) -> N
     expect(first).to_contain_text("SKIP LOCKED")
     expect(first.get_by_label("Ranking")).to_contain_text("meaning")
     expect(first.get_by_label("Ranking")).to_contain_text(re.compile(r"confidence\s*\d+ %"))
+    expect(first.get_by_label("Ranking")).not_to_contain_text("trust")
+    closest = page.locator("#results .hits [data-row]").last
+    expect(closest.get_by_label("Ranking")).to_contain_text("confidence")
+    expect(closest.get_by_label("Ranking")).not_to_contain_text("meaning")
     expect(page).to_have_url(re.compile(r"\?q=how\+are\+jobs\+taken$"))
     page.get_by_text("Filters").click()
     page.get_by_label("Kind").select_option("procedure")
@@ -429,6 +433,18 @@ def test_every_recall_of_a_long_session_is_on_one_of_its_pages(viewer: Viewer, m
 
     assert on_one_page > 1
     assert sum(on_each_page) == on_one_page
+
+
+def test_the_list_beside_the_graph_names_a_memory_once_with_all_its_places(page: Page, viewer: Viewer) -> None:
+    memory = kept(viewer, "Both halves sign alike", links=["harbour/auth/tokens.py", "harbour/auth/sessions.py"])
+
+    page.goto("/graph?at=harbour/auth")
+    row = page.get_by_label("The graph as a list").locator("[data-row]").filter(has_text="Both halves sign alike")
+
+    expect(row).to_have_count(1)
+    expect(row).to_contain_text("harbour/auth/tokens.py, harbour/auth/sessions.py")
+    with viewer.mind() as mind:
+        mind.erase(memory.id)
 
 
 def test_the_graph_starts_from_one_place_and_opens_up(page: Page) -> None:

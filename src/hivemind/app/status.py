@@ -39,7 +39,10 @@ def status(context: Context, stats: Stats) -> StatusReport:
         store=str(context.store.directory),
         bytes=stats.bytes,
         repository=context.repository.id,
-        memories=tuple((name.value, count) for name, count in counts.items()),
+        # Sorting is stable, so the others stay ordered by their number.
+        memories=tuple(
+            (name.value, counts[name]) for name in sorted(counts, key=lambda name: name is not Status.ACTIVE)
+        ),
         # Row 3 is the count, over all repositories.
         elsewhere=sum(row[3] for row in stats.memories) - sum(counts.values()),
         last_session=next(iter(sessions.list_sessions(db, here, limit=1)), None),

@@ -4,6 +4,7 @@ Fingerprints say which symbols changed; only for those the old code is read from
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
@@ -36,6 +37,9 @@ MAX_SEARCH_FILES = 40
 """Maximum number of files in which a missing symbol is searched for."""
 
 _MAX_SIGNATURE_LENGTH = 160
+_READABLE_SIGNATURES = 60
+"""Characters of two signatures that can be compared at a glance."""
+_PARAMETER_BORDER = re.compile(r"(?<=, )|(?=\))")
 _CHANGE_TEXTS = {
     SymbolChange.FRESH: "unchanged",
     SymbolChange.COSMETIC: "only layout, comments or local names changed",
@@ -301,10 +305,32 @@ def _describe_signature(old: Symbol, new: Symbol) -> str:
         old_tail, new_tail = old.signature, new.signature
     text = "signature changed"
     if old_tail != new_tail:
-        text += f": {_truncate(old_tail)} → {_truncate(new_tail)}"
+        text += ": " + " → ".join(map(_truncate, _leave_out_common(old_tail, new_tail)))
     if old.fingerprint.body != new.fingerprint.body:
         text += f"; body changed too ({_describe_share(old, new)})"
     return text
+
+
+def _leave_out_common(old: str, new: str) -> tuple[str, str]:
+    """Leave out the parameters that two long signatures have in common at their beginning and end."""
+    if len(old) + len(new) <= _READABLE_SIGNATURES:
+        return old, new
+    old_parts, new_parts = _PARAMETER_BORDER.split(old), _PARAMETER_BORDER.split(new)
+    head = _count_equal(old_parts, new_parts)
+    tail = _count_equal(old_parts[head:][::-1], new_parts[head:][::-1])
+    old_text, new_text = ("".join(parts[head : len(parts) - tail]).rstrip(", ") for parts in (old_parts, new_parts))
+    # Of a parameter that was only added or removed, the whole says where.
+    if not (old_text and new_text):
+        return old, new
+    before, after = "… " if head else "", " …" if tail else ""
+    return before + old_text + after, before + new_text + after
+
+
+def _count_equal(parts: Sequence[str], other_parts: Sequence[str]) -> int:
+    pairs = zip(parts, other_parts, strict=False)
+    return next(
+        (place for place, (part, other) in enumerate(pairs) if part != other), min(len(parts), len(other_parts))
+    )
 
 
 def _truncate(text: str) -> str:

@@ -63,6 +63,11 @@ def format_minute(timestamp: str | None) -> str:
     return timestamp[:16].replace("T", " ") if timestamp else ""
 
 
+def format_period(start: str, end: str) -> str:
+    """Two timestamps to the minute, the day once if it is the same."""
+    return f"{format_minute(start)} to {format_minute(end)[11 if start[:10] == end[:10] else 0 :]}"
+
+
 def spell_out_date(timestamp: str) -> str:
     """The ways a question may name a date, for full-text search: ``2023-05-07 May 7 2023 Sunday``."""
     if not timestamp:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Sequence
 from typing import NewType
 from uuid import UUID
 
@@ -41,3 +42,21 @@ def derive_id(*parts: str) -> str:
 def shorten_id(identifier: str) -> str:
     """The shortened id that people see."""
     return identifier[:SHORT]
+
+
+def shorten_session_ids(identifiers: Sequence[str]) -> list[str]:
+    """Shorten the ids of sessions, each as far as it stays different from the others.
+
+    Ids that begin with the time, as those of Codex do, have the same first characters for a minute.
+    """
+    return [
+        next(
+            (short for end in range(SHORT, len(identifier)) if _is_unique(short := identifier[:end], identifiers)),
+            identifier,
+        )
+        for identifier in identifiers
+    ]
+
+
+def _is_unique(prefix: str, identifiers: Sequence[str]) -> bool:
+    return sum(identifier.startswith(prefix) for identifier in identifiers) == 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from hivemind.agents.json_input import parse_object
-from hivemind.formats.timestamps import format_minute
+from hivemind.formats.timestamps import format_period
 from hivemind.model.session import (
     FEWEST_REQUEST_WORDS,
     CommandRun,
@@ -156,7 +156,7 @@ def _text_of(point: dict[str, Any]) -> str:
 def _render(summary: Handover, note: str) -> str:
     """Render the handover as an agent reads it: fenced, short, the task first."""
     session = summary.session
-    period = f"{format_minute(session.started_at)} to {format_minute(session.last_seen_at)}"
+    period = format_period(session.started_at, session.last_seen_at)
     parts = [
         ", ".join(
             filter(

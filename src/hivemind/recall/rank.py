@@ -16,7 +16,7 @@ from hivemind.recall.weighting import FUSION, Fusion, weigh_words
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
-from hivemind.text.tokenise import extract_terms, measure_share
+from hivemind.text.tokenise import SHORTEST_STEM, extract_terms, measure_share
 
 UNRELATED_COSINE, SAME_COSINE = 0.15, 0.63
 """The model's cosine of unrelated texts, and of texts that say nearly the same."""
@@ -25,8 +25,6 @@ WORD_PASSAGES = 3
 long question by accident. Its meaning counts by the closest passage."""
 MOST_PENALISED = 3
 """How many passages of a memory count as chances to be close by accident."""
-SHORTEST_STEM = 4
-"""Letters of a word that count when its ending is ignored."""
 TRUST_FACTORS = {1: 0.85, 2: 0.97, 3: 1.0}
 TRUST_REASONS = {int(trust): f"trust {trust}" for trust in Trust}
 EPISODIC_KINDS = [kind.value for kind in Kind if kind.bucket == "episodic"]

@@ -32,6 +32,8 @@ EXCERPT_CHARACTERS = 320
 """Of a passage that is shown: enough to tell whether the session is worth opening."""
 BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)|(?<=\n)\s*\n")
 """Padding inside a line, and empty lines."""
+MOST_CLOSEST = 3
+"""Sessions that are only close to a question, below those that are to the point."""
 MOST_BESIDE_MEMORIES, BUDGET_SHARE = 3, 4
 """Beside memories, sessions get three places and a quarter of the tokens, and only tokens that memories leave."""
 
@@ -51,9 +53,10 @@ def search(
     best_first = sorted(scores, key=lambda key: (-scores[key], -key))[: READ_PER_HIT * query.limit]
     passages = session_passages.read_visible(db, query, best_first)
     visible = [passages[key] for key in best_first if key in passages and passages[key].session_id not in excluded_ids]
-    hits = islice(_make_hits(visible, query, scores, cosines), query.limit)
-    # A place in a ranking says nothing about how far it is to the point; sorting is stable.
-    return sorted(hits, key=lambda hit: not hit.is_sure)
+    hits = list(islice(_make_hits(visible, query, scores, cosines), query.limit))
+    # A place in a ranking says nothing about how far it is to the point.
+    sure, closest = [hit for hit in hits if hit.is_sure], [hit for hit in hits if not hit.is_sure]
+    return [*sure, *(closest[:MOST_CLOSEST] if sure else closest)]
 
 
 def add_sessions(

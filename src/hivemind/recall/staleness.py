@@ -123,7 +123,13 @@ def _factor(staleness: Staleness) -> float:
 def _label(staleness: Staleness) -> tuple[str, ...]:
     if staleness.must_verify:
         # Labels are cut at their end, and a long signature must not cut off the warning itself.
-        room = MAX_FIELD_LENGTH - len(VERIFY_SUFFIX)
-        description = _describe(staleness)
-        return ((description if len(description) <= room else f"{description[: room - 1]}…") + VERIFY_SUFFIX,)
+        return (_cut(_describe(staleness), MAX_FIELD_LENGTH - len(VERIFY_SUFFIX)) + VERIFY_SUFFIX,)
     return () if staleness.change in UNLABELLED_CHANGES else (_describe(staleness),)
+
+
+def _cut(description: str, room: int) -> str:
+    """Cut a description that is too long after its last part that fits, else between words."""
+    if len(description) <= room:
+        return description
+    kept = description[: room - 2]
+    return kept.rpartition("; ")[0] or f"{kept.rpartition(' ')[0] or kept} …"

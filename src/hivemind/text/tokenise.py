@@ -13,6 +13,9 @@ MAX_PASSAGE_CHARACTERS = 1_600
 OVERLAP = 200
 """Characters that neighbouring passages share, so that text at a border is found with its context."""
 BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?;])\s")
+SHORTEST_STEM = 4
+"""Letters; a shorter word must stand by itself, because its letters occur in many others."""
+SHORT_WORD_ENDING = re.compile(r"(?:e?s|[a-z]?(?:ed|ers?|ing))?(?![^\W\d_])")
 LONGEST_SEARCH = 120
 """Characters; a longer query is pasted text, not a typed search."""
 
@@ -79,7 +82,39 @@ def measure_share(words: list[str], text: str) -> float:
     """The share of the words that occur in a text, ignoring endings."""
     lower_text = text.lower() if text.isascii() else f"{text.lower()} {fold(text)}"
     # A crude stem: the word without its last two letters, but at least four letters.
-    return sum(word[: max(4, len(word) - 2)] in lower_text for word in words) / len(words) if words else 0.0
+    count = sum(
+        word[: max(SHORTEST_STEM, len(word) - 2)] in lower_text
+        and (len(word) >= SHORTEST_STEM or _occurs_alone(word, text, lower_text))
+        for word in words
+    )
+    return count / max(len(words), 1)
+
+
+def _occurs_alone(word: str, text: str, lower_text: str) -> bool:
+    """Whether a short word occurs other than inside another one."""
+    # Scripts without spaces have words inside longer ones.
+    if not word.isascii():
+        return True
+    place = lower_text.find(word)
+    while place >= 0 and not _stands_alone(place, place + len(word), text, lower_text):
+        place = lower_text.find(word, place + 1)
+    return place >= 0
+
+
+def _stands_alone(start: int, end: int, text: str, lower_text: str) -> bool:
+    """Whether a short word is one by itself, but for its ending, or a part of an identifier.
+
+    ``ip`` is not in ``description``, but in ``IPs``, ``client_ip`` and ``clientIp``; ``log`` is in ``logging``.
+    """
+    before, first, last, after = (lower_text[max(at, 0) : at + 1] for at in (start - 1, start, end - 1, end))
+    # Slices, because a folded copy of the text may follow in the lower one.
+    is_capital = text[start - 1 : start].islower() and text[start : start + 1].isupper()
+    if before.isdigit() if first.isdigit() else before.isalpha() and not is_capital:
+        return False
+    if last.isdigit():
+        return not after.isdigit()
+    is_before_capital = text[end - 1 : end].islower() and text[end : end + 1].isupper()
+    return is_before_capital or bool(SHORT_WORD_ENDING.match(lower_text, end))
 
 
 def extract_phrases(question: str) -> list[str]:

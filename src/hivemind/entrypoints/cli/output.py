@@ -10,6 +10,8 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass
+from functools import cached_property
 from threading import Timer
 from typing import Any
 
@@ -39,6 +41,8 @@ NUMBER = re.compile(r"[\d.,]*")
 NOTHING_FOUND = "Nothing found."
 PROGRESS_DELAY_SECONDS = 1.0
 """Work that takes longer shows a progress bar; drawing one takes a while itself."""
+NARROWEST_TEXT = 28
+"""Characters that a column of sentences needs; in less, a line holds two or three words."""
 ODD_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 """Spaces where textwrap does not break a line but a terminal may, and then without our indent."""
 
@@ -178,27 +182,72 @@ def wrap(text: str, first: str = "", after: str = "") -> str:
     return "\n".join(lines.fill(line) or first for line in text.split("\n"))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+@dataclass(frozen=True)  # without slots, so that what is computed once is kept
+class Column:
+    """A column of a table with its cells."""
+
+    title: str
+    cells: Sequence[str]
+
+    @cached_property
+    def width(self) -> int:
+        """Characters of the longest cell or the title."""
+        return max(map(len, (self.title, *self.cells)))
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has sentences, which may be wrapped."""
+        return self.width > NARROWEST_TEXT
+
+    @cached_property
+    def is_numeric(self) -> bool:
+        """Whether all cells are numbers."""
+        return all(NUMBER.fullmatch(cell) for cell in self.cells)
+
+    def align(self, cell: str) -> str:
+        """The cell with spaces up to the width of the column."""
+        return cell.rjust(self.width) if self.is_numeric else cell.ljust(self.width)
+
+
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table on a terminal, tab-separated lines in a pipe."""
     safe = [[_one_line(cell).replace("\t", " ") for cell in row] for row in rows]
     if not on_terminal():
         for row in safe:
             click.echo("\t".join(row))
         return
+    all_columns = [Column(title, cells) for title, cells in zip(titles, zip(*safe, strict=True), strict=False)]
+    # An empty column would only take width from the others.
+    columns = [column for column in all_columns if any(column.cells)]
+    short, wide = [column for column in columns if not column.is_wide], [column for column in columns if column.is_wide]
+    room = shutil.get_terminal_size().columns - sum(column.width + 2 for column in short)
+    if short and wide and room < (NARROWEST_TEXT + 2) * len(wide):
+        _print_stacked(short, wide)
+    elif columns:
+        _print_grid(columns)
+
+
+def _print_grid(columns: Sequence[Column]) -> None:
     # Imported here, because importing rich takes 90 ms, which a pipe need not pay.
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=None, header_style="bold", pad_edge=False)
-    # An empty column would only take width from the others.
-    used_columns = [place for place in range(len(columns)) if any(row[place] for row in safe)]
-    for place in used_columns:
-        are_numbers = all(NUMBER.fullmatch(row[place]) for row in safe)
-        grid.add_column(columns[place], overflow="fold", justify="right" if are_numbers else "left")
-    for row in safe:
-        grid.add_row(*(Text(row[place]) for place in used_columns))
-    if safe:
-        _console().print(grid)
+    for column in columns:
+        grid.add_column(column.title, overflow="fold", justify="right" if column.is_numeric else "left")
+    for row in zip(*(column.cells for column in columns), strict=True):
+        grid.add_row(*map(Text, row))
+    _console().print(grid)
+
+
+def _print_stacked(short: Sequence[Column], wide: Sequence[Column]) -> None:
+    """Print a table on a narrow terminal: the long cells of a row stand below the short ones, a line each."""
+    click.echo(click.style("  ".join(column.align(column.title) for column in short).rstrip(), bold=True))
+    for place in range(len(short[0].cells)):
+        click.echo("  ".join(column.align(column.cells[place]) for column in short).rstrip())
+        for column in wide:
+            if column.cells[place]:
+                click.echo(quote(column.cells[place]))
 
 
 def summarise(memory: Memory, *, is_elsewhere: bool = False) -> str:
@@ -344,7 +393,7 @@ def print_recall(recall: Recall, *, why: bool) -> None:
         nothing = f"{NOTHING_FOUND} {CODE_BEHIND}" if recall.is_code_behind else NOTHING_FOUND
         click.echo(recall.text or nothing)
         return
-    if not recall.hits and not recall.session_hits:
+    if not (recall.hits or recall.files or recall.sessions or recall.session_hits):
         note(NOTHING_FOUND)
     for place, hit in enumerate(recall.hits, start=1):
         if hit.is_sure:

@@ -74,12 +74,17 @@ def _print_explanation(explanation: Explanation, code: Sequence[AnchoredCode], *
     print_history(explanation.history)
     print_heading("Shown to")
     rows = [
-        [format_minute(receipt.at), receipt.actor, receipt.query or "unasked", str(receipt.rank), str(receipt.tokens)]
-        for receipt in explanation.receipts
+        [format_minute(line.at), line.actor, _name_question(line.query), str(line.rank), str(line.tokens)]
+        for line in explanation.receipts
     ]
     print_table(["when", "who", "question", "place", "tokens"], rows)
     if not rows:
         note("Nobody yet.")
+
+
+def _name_question(question: str) -> str:
+    """The beginning of a question; memories that come without one are part of a brief."""
+    return first_line(question) or "in a brief"
 
 
 def _print_code_change(code: AnchoredCode) -> None:
@@ -248,7 +253,7 @@ def _list_receipts(mind: Hivemind, memory: str, session: str, limit: int, *, eve
 def _print_receipts(receipts: Sequence[Receipt], texts: Mapping[MemoryId, str]) -> None:
     """Print receipts under the questions that they answered."""
     for (at, who, question), group in groupby(receipts, key=lambda r: (format_minute(r.at), r.actor, r.query)):
-        print_heading(f"{at}  {who}  {question or 'unasked'}")
+        print_heading(f"{at}  {who}  {_name_question(question)}")
         rows = [
             [str(r.rank), shorten_id(r.memory_id), f"{r.tokens}", texts.get(r.memory_id, "(erased)"), r.why]
             for r in group

@@ -27,6 +27,7 @@ from hivemind.model.events import SessionExamined
 from hivemind.model.ids import shorten_id
 from hivemind.model.recall import Spent
 from hivemind.model.reports import Stats, StatusReport
+from hivemind.model.scope import Repository
 from hivemind.text.clean import first_line, neutralise, plural
 
 commands = click.Group()
@@ -64,14 +65,17 @@ def status(counts: bool, tokens: bool, learning: bool) -> None:
             _emit_learning(mind.sessions.examinations())
         else:
             report = mind.maintenance.status()
-            emit(report, lambda: _print_status(report))
+            repository = mind.repository
+            emit(report, lambda: _print_status(report, repository))
 
 
-def _print_status(report: StatusReport) -> None:
+def _print_status(report: StatusReport, repository: Repository) -> None:
     counts = " · ".join(f"{count:,} {status}" for status, count in report.memories)
     elsewhere = f"{report.elsewhere:,} in other repositories" if report.elsewhere else ""
     print_field("store", f"{report.store}  {report.bytes / 1e6:.1f} MB")
-    print_field("repository", report.repository)
+    kind, _, commit = repository.id.partition(":")
+    # A commit id means nothing to people, so the folder's name stands before it.
+    print_field("repository", f"{repository.name} (first commit {commit[:9]})" if kind == "commit" else repository.id)
     print_field("memories", " · ".join(filter(None, [counts or "none here yet", elsewhere])))
     print_field("agents", ", ".join(report.connected) or "none connected")
     if last := report.last_session:

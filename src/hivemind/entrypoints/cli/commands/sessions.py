@@ -1,9 +1,10 @@
 """What agents did: ``hivemind session``, ``trace``, ``learn``; and what they are given: ``brief``."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from itertools import zip_longest
+from itertools import groupby, zip_longest
+from operator import attrgetter
 from typing import Any
 
 import click
@@ -35,10 +36,10 @@ from hivemind.entrypoints.cli.output import (
     quote,
     summarise,
 )
-from hivemind.formats.timestamps import format_minute, parse_timestamp
-from hivemind.model.ids import shorten_id
+from hivemind.formats.timestamps import format_minute, format_period, parse_timestamp
+from hivemind.model.ids import shorten_session_ids
 from hivemind.model.scope import label_other_repository
-from hivemind.model.session import Observation, ObservationKind, Session, SessionState
+from hivemind.model.session import EditedFile, Observation, ObservationKind, Session, SessionState
 from hivemind.text.clean import first_line, plural
 from hivemind.text.fence import format_field
 
@@ -136,17 +137,18 @@ def list_sessions(agent: str, limit: int, everywhere: bool) -> None:
     """
     with open_mind() as mind:
         sessions = mind.sessions.list(limit=limit, agent=agent, everywhere=everywhere)
+        ids = [session.id for session in sessions]
         rows = [
             [
-                # A whole id takes a third of a screen's width; a script gets all of it.
-                shorten_id(session.id) if on_terminal() else session.id,
+                shown_id,
                 session.agent,
                 format_minute(session.last_seen_at),
                 f"{session.observations:,}",
                 first_line(session.task, 70),
                 label_other_repository(session.repo) if mind.checkout.is_elsewhere(session.repo) else "",
             ]
-            for session in sessions
+            # A whole id takes a third of a screen's width; a script gets all of it.
+            for session, shown_id in zip(sessions, shorten_session_ids(ids) if on_terminal() else ids, strict=True)
         ]
     if_empty = "No sessions here yet. Import past ones: hivemind import transcripts; of other folders: --everywhere"
     emit_rows(sessions, ["session", "agent", "last seen", "steps", "task", "from"], rows, if_empty=if_empty)
@@ -182,7 +184,7 @@ def show_session(session: str, everywhere: bool) -> None:
 
 
 def _format_title(session: Session, *, is_elsewhere: bool) -> str:
-    when = f"{format_minute(session.started_at)} to {format_minute(session.last_seen_at)}"
+    when = format_period(session.started_at, session.last_seen_at)
     place = label_other_repository(session.repo) if is_elsewhere else ""
     return "  ".join(filter(None, map(format_field, [session.id, session.agent, when, place])))
 
@@ -191,7 +193,7 @@ def _print_state(state: SessionState, *, is_elsewhere: bool) -> None:
     session = state.session
     print_text(f"{_format_title(session, is_elsewhere=is_elsewhere)}  {plural(session.observations, 'step')}")
     print_text(format_field(session.directory))
-    edits = [f"{edit.file}  +{edit.added} -{edit.removed}  {edit.why}" for edit in state.edited]
+    edits = [line for why, group in groupby(state.edited, attrgetter("why")) for line in _format_edits(group, why)]
     outputs = [f"{'failed' if output.failed else 'ok':<7}{first_line(output.command, 100)}" for output in state.outputs]
     last_request = [first_line(state.last_request, 200)] if state.last_request else []
     parts = {"Task": [state.task], "Last request": last_request, "Edited": edits, "Last commands": outputs}
@@ -200,6 +202,12 @@ def _print_state(state: SessionState, *, is_elsewhere: bool) -> None:
             print_heading(title)
             for line in lines:
                 click.echo(quote(line, ""))
+
+
+def _format_edits(edits: Iterable[EditedFile], why: str) -> list[str]:
+    """A line for each file, and one for the reason that they share."""
+    files = [f"{edit.file}  +{edit.added} -{edit.removed}" for edit in edits]
+    return [*files, f"  {why}"] if why else files
 
 
 @session_group.command("replay")

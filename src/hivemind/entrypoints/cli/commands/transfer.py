@@ -71,7 +71,7 @@ def _preview() -> None:
     rows = [[f"hivemind import {source}", _summarise(report)] for source, report in reports.items()]
     rows.append(["hivemind import FILE", "memories that 'hivemind export' wrote; - reads standard input"])
     rows.append(["hivemind import --from TOOL PATH", f"the store of another memory tool: {', '.join(IMPORT_TOOLS)}"])
-    emit_rows(reports, ["command", "imports"], rows, after="Nothing was imported yet; run one of these commands.")
+    emit_rows(reports, ["command", "imports"], rows, after="This only lists; each command imports what is new.")
 
 
 def _summarise(report: BackfillReport | FileSyncReport | NoteReport) -> str:

@@ -15,7 +15,13 @@ def page(request: PageRequest) -> Response:
     surroundings = request.mind.code.near(path)
     names = path.split("/") if path else []
     folders = [(name, "/".join(names[: position + 1])) for position, name in enumerate(names)]
-    return request.render("graph.html", near=surroundings, folders=folders, linked=_group_by_node(surroundings))
+    return request.render(
+        "graph.html",
+        near=surroundings,
+        folders=folders,
+        linked=_group_by_node(surroundings),
+        ties=_group_by_memory(surroundings),
+    )
 
 
 def near(request: PageRequest) -> Response:
@@ -28,6 +34,14 @@ def _group_by_node(near: CodeSurroundings) -> dict[str, list[LinkedMemory]]:
     for link in near.ties:
         memories.setdefault(_get_node(near, link), []).append(link)
     return memories
+
+
+def _group_by_memory(near: CodeSurroundings) -> list[list[LinkedMemory]]:
+    """Return the links of each memory, because one may be about several places."""
+    memories: dict[str, list[LinkedMemory]] = {}
+    for link in near.ties:
+        memories.setdefault(link.memory.id, []).append(link)
+    return list(memories.values())
 
 
 def _get_node(near: CodeSurroundings, link: LinkedMemory) -> str:
