@@ -7,7 +7,7 @@ import pytest
 from hivemind.curate.lasting import WEIGHTS, LastingModel, load_judge
 from hivemind.curate.statement_forms import FORM_NAMES, SpokenSentence, measure_form
 from hivemind.errors import Unavailable
-from hivemind.recall.embedder import load_default
+from hivemind.recall.wording import load_wording
 
 
 def test_a_damaged_or_missing_model_is_refused_and_the_installed_one_is_read(tmp_path: Path) -> None:
@@ -17,11 +17,11 @@ def test_a_damaged_or_missing_model_is_refused_and_the_installed_one_is_read(tmp
     for path in (damaged, tmp_path / "gone.npy"):
         with pytest.raises(Unavailable, match="missing or damaged; reinstall"):
             LastingModel.read(path)
-    assert LastingModel.read().center.shape == (len(FORM_NAMES) + load_default().dimension,)
+    assert LastingModel.read().center.shape == (len(FORM_NAMES) + 2 * load_wording().dimension,)
 
 
 def test_a_rule_scores_higher_than_a_request_and_nothing_has_no_verdicts() -> None:
-    judge = load_judge(load_default().encode_wording)
+    judge = load_judge(load_wording().encode_wording)
 
     rule, request = judge(
         [SpokenSentence(text="We never mock the database here."), SpokenSentence(text="Fix the login page.")]

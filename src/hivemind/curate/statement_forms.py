@@ -147,11 +147,6 @@ def is_explicit(statement: SpokenSentence) -> bool:
     return bool(FORMS["rule_opening"].match(statement.text))
 
 
-def is_prominent(statement: SpokenSentence) -> bool:
-    """Whether a statement opens its prompt, as corrections do, or names a duty that stands ("should never …")."""
-    return statement.position == 0 or bool(FORMS["standing_duty"].search(statement.text))
-
-
 def measure_form(statement: SpokenSentence) -> list[float]:
     """Return a number for each name in ``FORM_NAMES``."""
     text, before, after = statement.text, statement.previous, statement.following

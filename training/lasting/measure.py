@@ -1,27 +1,25 @@
-"""Fit the model of lasting statements, and measure it on people it was not fitted on.
+"""Measure the model of lasting statements on people it was not trained on.
 
-    python -m training.lasting.extract CLONES sentences.jsonl
-    python -m training.lasting.train sentences.jsonl
-
-Run both again after a change of the embedding model or of `statement_forms`, and copy the checksum that is printed.
+python -m training.lasting.extract CLONES sentences.jsonl
+python -m training.lasting.measure sentences.jsonl
 """
 
 import argparse
 import csv
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hivemind.curate.detectors.corrections import is_statement
-from hivemind.curate.lasting import KINDS, WEIGHTS, WIDEST, find_certainty, measure
+from hivemind.curate.lasting import WIDEST, load_judge
 from hivemind.curate.statement_forms import FORM_NAMES, SpokenSentence
 from hivemind.model.memory import Kind
-from hivemind.recall.embedder import load_default
+from hivemind.recall.wording import load_wording
 
 LABELS = Path(__file__).with_name("labels.tsv")
 WRITTEN = Path(__file__).with_name("written.tsv")
@@ -38,7 +36,6 @@ TEST_SPLIT = "test"
 FORM_PENALTY, WORDING_PENALTY = 110.0, 330.0
 """Chosen by cross-validation over owners."""
 HEAVIEST = 3.0
-FOLDS = 6
 CUTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 """0.5 is the default of the setting ``statement_certainty``."""
 
@@ -73,49 +70,22 @@ class Row:
         """The kind that the first reader gave who says that it lasts."""
         return next((KIND_OF[label] for label in self.labels if label in KIND_OF), None)
 
-
-@dataclass(frozen=True, kw_only=True)
-class Data:
-    """What is fitted and measured: a row for each labelled sentence."""
-
-    rows: list[Row]
-    features: Array
-    targets: Array
-    lasts: Array
-    weights: Array
-
-    def choose(self, mask: NDArray[np.bool_]) -> "Data":
-        """Return the rows where the mask is true."""
-        rows = [row for row, keep in zip(self.rows, mask, strict=True) if keep]
-        return Data(
-            rows=rows,
-            features=self.features[mask],
-            targets=self.targets[mask],
-            lasts=self.lasts[mask],
-            weights=self.weights[mask],
-        )
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its weight restores the population."""
+        return self.round in DRAWN
 
 
 def main() -> None:
-    """Fit, report and write the model."""
+    """Print how well the people of the test are understood."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sentences", type=Path, nargs="+", help="what training.lasting.extract wrote")
-    arguments = parser.parse_args()
-    data = load([*read_rows(arguments.sentences), *read_written()])
-    splits = np.array([row.split for row in data.rows])
-    known = data.choose(splits != TEST_SPLIT)
-    center, scale = known.features.mean(axis=0), known.features.std(axis=0) + 1e-3
-    report_cross_validation(known, center, scale)
-    weights = fit(standardise(known.features, center, scale), known.targets, fitting_weights(known))
-    kinds = fit_kinds(known, center, scale)
-    test = data.choose(splits == TEST_SPLIT)
-    if test.rows:
-        features = standardise(test.features, center, scale)
-        report(TEST_SPLIT, test, features @ weights)
-        report_kinds(TEST_SPLIT, test, features @ kinds.T)
-    rows = np.vstack([[*center, 0], [*scale, 0], weights, kinds]).astype(np.float32)
-    np.save(WEIGHTS, rows)
-    print(f"{WEIGHTS.name} {rows.shape} sha256 {hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()}")
+    rows = [row for row in read_rows(parser.parse_args().sentences) if row.split == TEST_SPLIT]
+    verdicts = load_judge(load_wording().encode_wording)([row.statement for row in rows])
+    measure_ranking(TEST_SPLIT, rows, np.array([verdict.certainty for verdict in verdicts]))
+    lasting = [(row, verdict) for row, verdict in zip(rows, verdicts, strict=True) if row.lasts]
+    right = sum(row.kind is verdict.kind for row, verdict in lasting)
+    print(f"{TEST_SPLIT}: kind right {right} of {len(lasting)}")
 
 
 def read_rows(paths: list[Path]) -> Iterator[Row]:
@@ -134,14 +104,7 @@ def read_rows(paths: list[Path]) -> Iterator[Row]:
                         labels=tuple(filter(None, (label["label"], label["second"]))),
                         weight=float(label["weight"]),
                         round=int(label["round"]),
-                        statement=SpokenSentence(
-                            text=sentence["text"],
-                            previous=sentence["previous"],
-                            following=sentence["following"],
-                            reply=sentence["reply"],
-                            position=sentence["position"],
-                            prompt_length=sentence["length"],
-                        ),
+                        statement=make_statement(sentence),
                     )
     if labels:
         print(f"{len(labels)} labelled sentences were not extracted; their repositories may have changed")
@@ -163,15 +126,15 @@ def read_written() -> Iterator[Row]:
             )
 
 
-def load(labelled: list[Row]) -> Data:
-    """Measure the rows."""
-    features = measure([row.statement for row in labelled], load_default().encode_wording).astype(np.float64)
-    return Data(
-        rows=labelled,
-        features=features,
-        targets=np.array([row.target for row in labelled]),
-        lasts=np.array([row.lasts for row in labelled], float),
-        weights=np.array([row.weight for row in labelled]),
+def make_statement(line: dict[str, Any]) -> SpokenSentence:
+    """Return a sentence that was extracted, as the product sees it."""
+    return SpokenSentence(
+        text=line["text"],
+        previous=line["previous"],
+        following=line["following"],
+        reply=line["reply"],
+        position=line["position"],
+        prompt_length=line["length"],
     )
 
 
@@ -180,10 +143,10 @@ def standardise(features: Array, center: Array, scale: Array) -> Array:
     return np.hstack([((features - center) / scale).clip(-WIDEST, WIDEST), np.ones((len(features), 1))])
 
 
-def fitting_weights(data: Data) -> Array:
+def fitting_weights(weights: Array) -> Array:
     """Weigh rare draws less than the population would: a few of them would decide everything."""
-    weights: Array = np.sqrt(data.weights).clip(max=HEAVIEST)
-    return weights
+    limited: Array = np.sqrt(weights).clip(max=HEAVIEST)
+    return limited
 
 
 def fit(features: Array, target: Array, weights: Array) -> Array:
@@ -199,51 +162,23 @@ def fit(features: Array, target: Array, weights: Array) -> Array:
     return solution
 
 
-def fit_kinds(data: Data, center: Array, scale: Array) -> Array:
-    """Fit one regression for each kind, on the sentences that last."""
-    lasting = data.choose(data.lasts > 0)
-    features = standardise(lasting.features, center, scale)
-    targets = [np.array([row.kind is kind for row in lasting.rows], float) for kind in KINDS]
-    return np.vstack([fit(features, target, np.ones(len(target))) for target in targets])
-
-
-def report_cross_validation(data: Data, center: Array, scale: Array) -> None:
-    """Print how well each of the owners is understood by a model that was fitted on others."""
-    owners = sorted({row.owner for row in data.rows})
-    fold_of = dict(zip(owners, np.random.RandomState(0).permutation(len(owners)) % FOLDS, strict=True))
-    folds = np.array([fold_of[row.owner] for row in data.rows])
-    features, scores = standardise(data.features, center, scale), np.zeros(len(data.rows))
-    for fold in range(FOLDS):
-        fitted = fit(features[folds != fold], data.targets[folds != fold], fitting_weights(data)[folds != fold])
-        scores[folds == fold] = features[folds == fold] @ fitted
-    drawn = np.array([row.round in DRAWN for row in data.rows])
-    report("cross-validation", data.choose(drawn), scores[drawn])
-
-
-def report(name: str, data: Data, scores: Array) -> None:
-    """Print how well people are understood."""
-    people = len({row.owner for row in data.rows})
-    auc = measure_auc(scores, data.lasts, data.weights)
-    print(f"{name}: {len(data.rows)} sentences of {people} people, {data.lasts.sum():.0f} last, AUC {auc:.3f}")
-    certainties = np.array(
-        [
-            find_certainty(row.statement, probability) if is_statement(row.statement.text) else 0.0
-            for row, probability in zip(data.rows, logistic(scores), strict=True)
-        ]
-    )
+def measure_ranking(name: str, rows: list[Row], scores: Array) -> None:
+    """Print how well people are understood, by how many are proposed."""
+    lasts = np.array([row.lasts for row in rows], float)
+    weights = np.array([row.weight for row in rows])
+    scores = np.where([is_statement(row.statement.text) for row in rows], scores, scores.min())
+    people, auc = len({row.owner for row in rows}), measure_auc(scores, lasts, weights)
+    order = np.argsort(-scores, kind="stable")
+    hits, totals = np.cumsum((weights * lasts)[order]), np.cumsum(weights[order])
+    precision, recall = hits / totals, hits / hits[-1]
+    average = (precision * (weights * lasts)[order]).sum() / hits[-1]
+    print(f"{name}: {len(rows)} sentences of {people} people, {lasts.sum():.0f} last")
+    print(f"  AUC {auc:.3f}, average precision {average:.3f}")
     for cut in CUTS:
-        above = certainties >= cut
-        hits = (data.weights * data.lasts)[above].sum()
-        precision, recall = hits / max(data.weights[above].sum(), 1e-9), hits / (data.weights * data.lasts).sum()
-        print(f"  certainty >= {cut:.2f}: {above.sum():4} proposed, precision {precision:.2f}, recall {recall:.2f}")
-
-
-def report_kinds(name: str, data: Data, scores: Array) -> None:
-    """Print how often the kind of a lasting sentence is right."""
-    lasting = data.lasts > 0
-    kinds = [row.kind for row in data.rows if row.lasts]
-    right = sum(KINDS[best] is kind for best, kind in zip(scores[lasting].argmax(axis=1), kinds, strict=True))
-    print(f"{name}: kind right {right} of {len(kinds)}")
+        count = int((scores >= cut).sum())
+        if count:
+            share, reach = precision[count - 1], recall[count - 1]
+            print(f"  certainty >= {cut:.2f}: {count:4} proposed, precision {share:.2f}, recall {reach:.2f}")
 
 
 def measure_auc(scores: Array, lasts: Array, weights: Array) -> float:
