@@ -242,7 +242,7 @@ def test_a_proposal_carries_when_it_was_said_not_when_it_was_imported(
     assert mind.show(memory.id).stated_at > "2026-09"
 
 
-@pytest.mark.parametrize(("certainty", "count"), [(50, 0), (10, 1)])
+@pytest.mark.parametrize(("certainty", "count"), [(65, 0), (10, 1)])
 def test_a_lower_certainty_proposes_more_of_what_people_say(
     make_repository: Any, tmp_path: Path, certainty: int, count: int
 ) -> None:

@@ -133,7 +133,7 @@ class SentenceVerdict:
     """How certain it is that a statement holds beyond the task, and its kind if it does."""
 
     certainty: float
-    """Between 0 and 1. It orders statements; from one half on about one in three is worth keeping."""
+    """Between 0 and 1. It orders statements; even of the most certain ones not all are worth keeping."""
     kind: Kind
 
 
