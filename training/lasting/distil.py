@@ -229,15 +229,19 @@ def ship(student: networks.JudgeNetwork, sentences: Sentences) -> None:
 def weigh(head: NDArray[np.float32], bias: float, sentences: Sentences) -> NDArray[np.float32]:
     """Return center, scale and weights of each measurement, for lasting and for each kind."""
     encode = wording.load_wording(hashlib.sha256(wording.CHANGES.read_bytes()).hexdigest()).encode_wording
-    lasting = [place for place, row in enumerate(sentences.rows) if row.lasts]
-    states = encode([sentences.rows[place].statement.text for place in lasting]).astype(np.float64)
+    states = encode([row.statement.text for row in sentences.rows]).astype(np.float64)
     state_center, state_scale = states.mean(axis=0), states.std(axis=0) + 1e-3
     state_weights = head[: states.shape[1]].astype(np.float64)
     weights = [*head[states.shape[1] :], *(state_weights * state_scale), bias + state_weights @ state_center]
     center, scale = (np.concatenate(pair) for pair in zip(sentences.scale, (state_center, state_scale), strict=True))
-    features = standardise(np.hstack([sentences.raw_forms[lasting], states]), center, scale)
+    features = standardise(np.hstack([sentences.raw_forms[: len(states)], states]), center, scale)
+    lasting = [place for place, row in enumerate(sentences.rows) if row.lasts]
     kinds = [
-        fit(features, np.array([sentences.rows[place].kind is kind for place in lasting], float), np.ones(len(lasting)))
+        fit(
+            features[lasting],
+            np.array([sentences.rows[place].kind is kind for place in lasting], float),
+            np.ones(len(lasting)),
+        )
         for kind in KINDS
     ]
     return np.vstack([[*center, 0], [*scale, 0], weights, *kinds]).astype(np.float32)
