@@ -21,7 +21,7 @@ from hivemind.curate.lasting import load_judge
 from hivemind.curate.session_view import SessionView
 from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.recall.embedder import load_default
+from hivemind.recall.wording import load_wording
 
 SEED = 42
 COMMITS = 1000
@@ -76,7 +76,7 @@ def print_sample(proposals: list[Proposal], size: int) -> None:
 
 def read_sessions(folder: Path) -> Iterator[SessionView]:
     """Yield each session below a folder once, read in the format of the agent that its folder is named after."""
-    judge = load_judge(load_default().encode_wording)
+    judge = load_judge(load_wording().encode_wording)
     names = {"gemini-cli": "gemini", "copilot-cli": "copilot", "qwen-code": "qwen"}
     by_session: dict[str, dict[str, Observation]] = defaultdict(dict)
     for file in sorted(folder.rglob("*.json*")):

@@ -65,7 +65,7 @@ class Settings:
         "Detectors that learn from sessions; leave one out to switch it off.",
     )
     statement_certainty: int = _define(
-        50,
+        65,
         "Percentage of certainty from which on what a person said is proposed; a lower one proposes more, of which "
         "fewer are worth keeping.",
     )

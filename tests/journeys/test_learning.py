@@ -242,12 +242,12 @@ def test_a_proposal_carries_when_it_was_said_not_when_it_was_imported(
     assert mind.show(memory.id).stated_at > "2026-09"
 
 
-@pytest.mark.parametrize(("certainty", "count"), [(50, 0), (10, 1)])
+@pytest.mark.parametrize(("certainty", "count"), [(65, 0), (10, 1)])
 def test_a_lower_certainty_proposes_more_of_what_people_say(
     make_repository: Any, tmp_path: Path, certainty: int, count: int
 ) -> None:
     root, user = make_repository("api"), tmp_path / "user"
-    told(root, "s1", user).asked("Write the release page. Use short sentences in release notes.").keep()
+    told(root, "s1", user).asked("Write the release page. US English everywhere please.").keep()
     settings = Settings(home=tmp_path / "home", person="ada", statement_certainty=certainty)
 
     with Hivemind.open(directory=root, settings=settings) as mind:

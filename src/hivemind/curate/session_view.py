@@ -74,7 +74,7 @@ class SessionView:
     """Top of the working tree; paths below it are made relative to it."""
     judge: "Judge | None" = None
     """Tells lasting statements from passing ones; absent where no embedding model is installed."""
-    least_certainty: float = 0.5
+    least_certainty: float = 0.65
     """From which certainty on a statement is proposed."""
 
     @cached_property

@@ -133,7 +133,7 @@ class SentenceVerdict:
     """How certain it is that a statement holds beyond the task, and its kind if it does."""
 
     certainty: float
-    """Between 0 and 1. It orders statements; from one half on about one in three is worth keeping."""
+    """Between 0 and 1. It orders statements; even of the most certain ones not all are worth keeping."""
     kind: Kind
 
 
@@ -145,11 +145,6 @@ def is_explicit(statement: SpokenSentence) -> bool:
     """Whether a statement opens by saying that it holds for more than this time, as rules do ("always …")."""
     # Elsewhere such words often report what happens: "it always fails".
     return bool(FORMS["rule_opening"].match(statement.text))
-
-
-def is_prominent(statement: SpokenSentence) -> bool:
-    """Whether a statement opens its prompt, as corrections do, or names a duty that stands ("should never …")."""
-    return statement.position == 0 or bool(FORMS["standing_duty"].search(statement.text))
 
 
 def measure_form(statement: SpokenSentence) -> list[float]:

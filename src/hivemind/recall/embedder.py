@@ -9,7 +9,7 @@ import numpy as np
 from hivemind.formats.dataclass import dataclass
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.recall.tokenizer import Tokenizer
-from hivemind.recall.weights import Floats, Weights
+from hivemind.recall.weights import Floats, ModelTensors, Weights
 
 LAYERS = 3
 HEADS = 12
@@ -22,9 +22,8 @@ START, END = 0, 2
 MAX_TOKENS = 512
 """In tokens, including start and end: the model was trained with positions up to this one."""
 
-WORDING_LAYERS = 2
 WORDING_TOKENS = 128
-"""After so many layers a state still shows mood and wording; later ones keep little but the meaning."""
+"""Of a sentence; the longest that people are judged by have fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +73,7 @@ class ShippedModel:
     name = SHIPPED_MODEL
     dimension = HEADS * HEAD_WIDTH
 
-    def __init__(self, weights: Weights, tiling: Tiling | None = None) -> None:
+    def __init__(self, weights: ModelTensors, tiling: Tiling | None = None) -> None:
         """Unpack the layers; embeddings of words stay in the file until a text needs them, which keeps memory small."""
         self._tokenizer = Tokenizer(weights.merges)
         self._words, self._word_scales = weights.tensor("words.weight"), weights.floats("words.scale")
@@ -102,13 +101,13 @@ class ShippedModel:
         return self._tokenizer.rank_word(word)
 
     def encode_wording(self, texts: Sequence[str]) -> Floats:
-        """Return one row for each text that describes how it is worded; it says little about its meaning."""
-        rows = np.empty((len(texts), self.dimension), np.float32)
+        """Return one row for each text: the state of its first token, then the mean of all."""
+        rows = np.empty((len(texts), 2 * self.dimension), np.float32)
         for number, text in enumerate(texts):
             x = self._look_up([START, *self._tokenizer.encode(text, WORDING_TOKENS - 2), END])
-            for layer in self._layers[:WORDING_LAYERS]:
+            for layer in self._layers:
                 x = layer.apply(x, rows=len(x))
-            rows[number] = x.mean(axis=0)
+            rows[number] = np.concatenate([x[0], x.mean(axis=0)])
         return rows
 
     def _embed(self, text: str) -> Floats:
@@ -221,12 +220,12 @@ def _double_gelu(x: Floats) -> Floats:
     return y
 
 
-def _load_norm(weights: Weights, name: str) -> _Norm:
+def _load_norm(weights: ModelTensors, name: str) -> _Norm:
     return _Norm(weight=weights.floats(f"{name}.weight"), bias=weights.floats(f"{name}.bias"))
 
 
 def _load_linear(
-    weights: Weights, name: str, squares: Floats, width: int, *, first: int = 0, factor: float = 1
+    weights: ModelTensors, name: str, squares: Floats, width: int, *, first: int = 0, factor: float = 1
 ) -> _Linear:
     """Fill squares with a matrix, from its square with this number on, and multiply it with a factor."""
     height = ShippedModel.dimension
@@ -242,7 +241,7 @@ def _load_linear(
     return _Linear(blocks=blocks, bias=weights.floats(f"{name}.bias")[rows])
 
 
-def _load_layer(weights: Weights, name: str, squares: Floats, tiling: Tiling) -> _Layer:
+def _load_layer(weights: ModelTensors, name: str, squares: Floats, tiling: Tiling) -> _Layer:
     width = tiling.block_width
     return _Layer(
         # One matrix in the file; the last layer needs all keys and values, and a single query.
