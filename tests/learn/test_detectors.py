@@ -261,6 +261,8 @@ def test_without_a_model_nobody_is_misheard(tmp_path: Path) -> None:
         "Maybe we should never retry uploads.",
         "Implement the following plan:\nAlways run the formatter before you commit.",
         "Fix the login page please.",
+        "// Always run the formatter before you commit.",
+        "/* Never edit the generated files by hand. */",
     ],
 )
 def test_questions_asides_and_pasted_plans_are_not_wishes(tmp_path: Path, said: str) -> None:

@@ -27,7 +27,7 @@ NO_STATEMENT = re.compile(
     re.IGNORECASE,
 )
 """Questions, doubts, asides, and what says itself that it will pass."""
-CODE = re.compile(r"[{};=]\s*\Z|\A\s*[+|>$#@]|://\S+\Z|=>|\A\S+\Z")
+CODE = re.compile(r"[{};=]\s*\Z|\A\s*(?:[+|>$#@]|/[/*])|://\S+\Z|=>|\A\S+\Z")
 SHORTEST, LONGEST, LONGEST_PROMPT = 8, 400, 2000
 """Characters. The model was fitted on such sentences; longer prompts are pasted documents."""
 REFERENCE = re.compile(
