@@ -83,9 +83,13 @@ class AnchoredCheckout:
     ) -> Sequence[Staleness]:
         """Judge how the code of each anchor changed, of as many as can be judged before the deadline in CPU time."""
         judgements: list[Staleness] = []
+
+        def has_time(seconds: float) -> bool:
+            return used_cpu_seconds() + seconds < deadline
+
         while len(judgements) < len(anchors) and used_cpu_seconds() < deadline:
             page = anchors[len(judgements) : len(judgements) + ANCHORS_AT_ONCE] if deadline < math.inf else anchors
-            judgements += staleness.judge(self.index, page, commit, in_passing=in_passing)
+            judgements += staleness.judge(self.index, page, commit, in_passing=in_passing, has_time=has_time)
         if len(judgements) < len(anchors):
             self.index.is_behind = True
         return [self._correct_gone(judgement) for judgement in judgements]

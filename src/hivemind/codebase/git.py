@@ -159,6 +159,11 @@ def list_changes(root: Path, since: str, until: str = "HEAD") -> tuple[list[str]
     return paths, moves
 
 
+def list_changed_paths(root: Path, since: str, until: str = "HEAD") -> list[str]:
+    """Paths that differ between two commits, old and new ones."""
+    return _split_paths(run(root, "diff-tree", "-r", "-z", "--no-renames", "--name-only", since, until, "--"))
+
+
 def read_blobs(root: Path, names: Iterable[str]) -> dict[str, bytes]:
     """Read blobs by their names, `commit:path`; missing ones are left out."""
     # The protocol is one name per line, so a path with a newline cannot be asked for.

@@ -6,6 +6,7 @@ Fingerprints say which symbols changed; only for those the old code is read from
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import compress
 
 from hivemind.codebase import git
 from hivemind.codebase.comparison import CodeDifference
@@ -14,7 +15,7 @@ from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.matching import match, similarity_key
 from hivemind.codebase.symbols import outline
-from hivemind.codebase.versions import Versions
+from hivemind.codebase.versions import HasTime, Versions, always
 from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import FILE, LOOSE_KINDS, Anchor, LineChange, Staleness, Symbol, SymbolChange
 
@@ -37,6 +38,7 @@ MAX_SEARCH_FILES = 40
 
 _MAX_SIGNATURE_LENGTH = 160
 _CHANGE_TEXTS = {
+    SymbolChange.UNREAD: "its file changed and is being read",
     SymbolChange.FRESH: "unchanged",
     SymbolChange.COSMETIC: "only layout, comments or local names changed",
     SymbolChange.DOCS: "documentation changed",
@@ -47,12 +49,36 @@ _CHANGE_TEXTS = {
 
 
 def judge(
-    index: CodeIndex, anchors: Sequence[Anchor], commit: str = "", *, in_passing: bool = False
+    index: CodeIndex,
+    anchors: Sequence[Anchor],
+    commit: str = "",
+    *,
+    in_passing: bool = False,
+    has_time: HasTime = always,
 ) -> list[Staleness]:
     """Judge the staleness of each anchor; only files whose stamp differs are read again.
 
     A symbol that is not in its place is searched for in the whole tree as it is now, or, `in_passing`, as last indexed.
+    What nobody has the time for is left to the background, and the index then `is_behind`.
     """
+    # Outside of git nothing is read in the background, so it is read now.
+    has_time = has_time if index.may_index else always
+    are_due = [has_time(index.estimate_seconds(anchor.path)) for anchor in anchors]
+    index.is_behind = index.is_behind or not all(are_due)
+    judgements = iter(_judge(index, [*compress(anchors, are_due)], commit, in_passing, has_time))
+    return [next(judgements) if is_due else _postpone(anchor) for anchor, is_due in zip(anchors, are_due, strict=True)]
+
+
+def _postpone(anchor: Anchor) -> Staleness:
+    return Staleness(
+        anchor=anchor, change=SymbolChange.UNREAD, edit=SymbolChange.UNREAD, text=_CHANGE_TEXTS[SymbolChange.UNREAD],
+        now=None,
+    )  # fmt: skip
+
+
+def _judge(
+    index: CodeIndex, anchors: Sequence[Anchor], commit: str, in_passing: bool, has_time: HasTime
+) -> list[Staleness]:
     symbols_by_path = {path: _load_symbols(index, path) for path in dict.fromkeys(anchor.path for anchor in anchors)}
     symbols = [_find_in_place(anchor, symbols_by_path[anchor.path]) for anchor in anchors]
     if any(symbol is None for symbol in symbols):
@@ -62,7 +88,8 @@ def judge(
         for anchor, symbol in zip(anchors, symbols, strict=True)
     ]
     pairs = [*zip(anchors, symbols, strict=True)]
-    versions = Versions(index, [anchor for anchor, symbol in pairs if symbol and _needs_text(anchor, symbol)])
+    changed_anchors = [anchor for anchor, symbol in pairs if symbol and _needs_text(anchor, symbol)]
+    versions = Versions(index, changed_anchors, has_time)
     return [
         assess_change(
             anchor, symbol, commit, versions.compare(anchor, symbol) if symbol and _needs_text(anchor, symbol) else None

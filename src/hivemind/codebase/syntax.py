@@ -93,6 +93,14 @@ class _Binding(NamedTuple):
 
 def build_tree(file: ParsedFile, definition: Definition, *, has_header_types: bool = True) -> Branch | None:
     """The canonical tree of a definition without its members and its own name; None if it is too large."""
+    key = (definition, has_header_types)
+    if key not in file.trees:
+        file.trees[key] = _build_definition(file, definition, has_header_types)
+    tree = file.trees[key]
+    return tree if isinstance(tree, Branch) else None
+
+
+def _build_definition(file: ParsedFile, definition: Definition, has_header_types: bool) -> Branch | None:
     builder = _Builder(file, definition, has_header_types)
     top = list(_list_nodes(file.root, definition.start, definition.end))
     if definition.kind in MEMBERLESS_KINDS:

@@ -41,6 +41,7 @@ TITLES = {
 
 
 CHANGE_WORDS = {
+    SymbolChange.UNREAD: "being read",
     SymbolChange.FRESH: "unchanged",
     SymbolChange.COSMETIC: "layout changed",
     SymbolChange.DOCS: "documentation changed",
