@@ -21,7 +21,7 @@ LARGE = "def tally(amount):\n    total = amount\n" + "".join(
 
 
 def has_little_time(seconds: float) -> bool:
-    return seconds < 0.05
+    return seconds <= 0.05
 
 
 def judge(index: CodeIndex, anchor: Anchor) -> Staleness:
@@ -116,3 +116,32 @@ def test_imports_of_a_large_tree_are_resolved_by_the_next_index(
     workspace.index.refresh()
 
     assert (at_first, list(select(workspace.index.db, "SELECT path FROM unlinked"))) == ([("money.py",)], [])
+
+
+def test_a_moved_function_is_found_at_once_in_a_small_tree(
+    workspace: "Workspace", anchors: tuple[Anchor, Anchor]
+) -> None:
+    workspace.git("mv", "small.py", "other.py")
+    # As if the last look at the tree were long ago.
+    workspace.index.set_fact("refreshed", "1")
+
+    verdict = judge(workspace.index, anchors[0])
+
+    assert (verdict.change, workspace.index.is_behind) == (SymbolChange.MOVED, False)
+
+
+def test_in_a_large_tree_the_background_searches_for_a_moved_function(
+    workspace: "Workspace", anchors: tuple[Anchor, Anchor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "MAX_LISTED_FILES", 0)
+    workspace.git("mv", "small.py", "other.py")
+    workspace.commit()
+    at_first = judge(workspace.index, anchors[0])
+    was_behind = workspace.index.is_behind
+
+    workspace.index.refresh()
+    workspace.judge(anchors[0])
+    later = judge(workspace.index, anchors[0])
+
+    assert (at_first.now, was_behind) == (None, True)
+    assert (later.change, workspace.index.is_behind) == (SymbolChange.MOVED, False)

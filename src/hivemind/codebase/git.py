@@ -26,6 +26,8 @@ _ENVIRONMENT = {
 }  # fmt: skip
 # Configuration and limits that the user sets by the environment stay in force.
 _INHERITED_PREFIXES = ("GIT_CONFIG_", "GIT_CEILING_", "GIT_DISCOVERY_")
+# Only hexadecimal ids, so that no option or other revision syntax reaches git.
+COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 # Control characters as separators: they hardly occur in names and messages.
 _COMMIT_FORMAT = f"--format=%x01{'%x02'.join(('%H', '%cI', '%an', '%B'))}"
 

@@ -146,7 +146,7 @@ class CodeIndex:
     @rebuild_if_damaged
     def refresh_if_older(self, seconds: float) -> None:
         """Refresh unless that was done within so many seconds; if it would take long, only note that it is due."""
-        is_large = self._is_large()
+        is_large = self.is_large()
         if not self.may_index or not self._is_older(seconds, is_large=is_large):
             return
         with ExitStack() as stack:
@@ -356,7 +356,8 @@ class CodeIndex:
         """Hold the lock of whoever refreshes the index; the system releases it if the process dies."""
         return system.lock_file(str(self.path.with_suffix(".lock")), is_waiting=is_waiting)
 
-    def _is_large(self) -> bool:
+    def is_large(self) -> bool:
+        """Whether looking through the tree takes longer than somebody should wait."""
         # Not a count of all, which takes a while in exactly the trees in which it matters.
         return bool(self._rows("SELECT 1 FROM files LIMIT 1 OFFSET ?", MAX_LISTED_FILES))
 
@@ -416,7 +417,7 @@ class CodeIndex:
             file_count += len(files)
             progress(file_count, len(paths))
         # While another process fills the index, that process links all files in the end.
-        may_read_all = not is_urgent or not self._is_large()
+        may_read_all = not is_urgent or not self.is_large()
         writing.link_files(self.db, None if is_whole else MAX_QUICK_FILES, may_read_all=may_read_all)
         return changed
 

@@ -33,6 +33,9 @@ NO_HISTORY_PENALTY = 0.15
 MAX_INDEX_AGE_SECONDS = 3.0
 """Age of the index from which the tree is refreshed before a missing symbol is searched for."""
 
+SEARCH_SECONDS, LARGE_SEARCH_SECONDS = 0.05, 0.3
+"""How long the search for a missing symbol may take, in a small tree and in a large one."""
+
 MAX_SEARCH_FILES = 40
 """Maximum number of files in which a missing symbol is searched for."""
 
@@ -84,7 +87,7 @@ def _judge(
     if any(symbol is None for symbol in symbols):
         commit = commit or git.head(index.root)
     symbols = [
-        symbol or _find_moved(index, anchor, commit, in_passing)
+        symbol or _find_moved(index, anchor, commit, in_passing, has_time)
         for anchor, symbol in zip(anchors, symbols, strict=True)
     ]
     pairs = [*zip(anchors, symbols, strict=True)]
@@ -125,18 +128,20 @@ def _find_in_place(anchor: Anchor, symbols: Iterable[Symbol]) -> Symbol | None:
     return max(candidates, key=lambda symbol: similarity_key(old, symbol), default=None)
 
 
-def _find_moved(index: CodeIndex, anchor: Anchor, commit: str, in_passing: bool) -> Symbol | None:
+def _find_moved(index: CodeIndex, anchor: Anchor, commit: str, in_passing: bool, has_time: HasTime) -> Symbol | None:
     """Find a symbol that is no longer in its place; the result is cached until the tree or the commit changes."""
     fact_name = "lost:" + digest(f"{anchor.label}\0{anchor.kind}\0{anchor.fingerprint}\0{anchor.commit}".encode())
     with suppress(StoreBusy):  # the process that keeps the index busy is refreshing it
         index.refresh_if_older(math.inf if in_passing else MAX_INDEX_AGE_SECONDS)
-    state = f"{commit}\0{index.generation}\0"
-    cached_place = index.get_fact(fact_name)
-    if index.generation and cached_place.startswith(state):
-        place = cached_place.removeprefix(state)
+    cached_commit, generation, place = [*index.get_fact(fact_name).split("\0", 2), "", ""][:3]
+    has_time_to_search = has_time(LARGE_SEARCH_SECONDS if index.is_large() else SEARCH_SECONDS)
+    # Without the time for a search, one in this commit that is a little older is good enough.
+    if generation and cached_commit == commit and (generation == index.generation or not has_time_to_search):
         symbols = index.symbols_of(place.partition("\0")[0])
         return next((symbol for symbol in symbols if _encode_place(symbol) == place), None)
-    if index.is_behind:  # the tree is being read in the background, and only then worth a search
+    # The tree is being read in the background, and only then worth a search.
+    index.is_behind = index.is_behind or not has_time_to_search
+    if index.is_behind:
         return None
     symbol = _search_tree(index, anchor, commit)
     with suppress(StoreBusy):

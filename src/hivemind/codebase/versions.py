@@ -16,7 +16,6 @@ from hivemind.codebase.comparison import (
 from hivemind.codebase.extraction import Surroundings, Version
 from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.snapshots import COMMIT_ID
 from hivemind.codebase.symbols import ParsedFile, outline, parse_file
 from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import Anchor, Symbol
@@ -58,7 +57,9 @@ class Versions:
         self._index = index
         self._has_time = has_time
         # One call of git for all anchors.
-        self._blobs = self._read_blobs(_blob_name(anchor) for anchor in anchors if COMMIT_ID.fullmatch(anchor.commit))
+        self._blobs = self._read_blobs(
+            _blob_name(anchor) for anchor in anchors if git.COMMIT_ID.fullmatch(anchor.commit)
+        )
         self._files: dict[tuple[str, bytes], ParsedFile | None] = {}
 
     def compare(self, anchor: Anchor, new: Symbol) -> CodeDifference | None:
@@ -124,7 +125,7 @@ class Versions:
 
     def _find_old_definitions(self, anchor: Anchor, name: str) -> list[Version]:
         """Definitions of a name at the anchor's commit, in its folder: a search of the whole tree takes too long."""
-        if not COMMIT_ID.fullmatch(anchor.commit):
+        if not git.COMMIT_ID.fullmatch(anchor.commit):
             return []
         folder = anchor.path.rpartition("/")[0] or "."
         paths = git.find_files_with_word_at(self._index.root, anchor.commit, name, folder, SEARCH_SECONDS)
@@ -137,7 +138,7 @@ class Versions:
         if source is not None and (version := self._find_in(source, anchor)):
             return version
         # The file had uncommitted changes when the anchor was made; a later commit may have them.
-        later_sources = self._read_later(anchor) if COMMIT_ID.fullmatch(anchor.commit) else ()
+        later_sources = self._read_later(anchor) if git.COMMIT_ID.fullmatch(anchor.commit) else ()
         return next((version for source in later_sources if (version := self._find_in(source, anchor))), None)
 
     def _find_in(self, source: bytes, anchor: Anchor) -> Version | None:
@@ -174,7 +175,7 @@ class Versions:
         if _occurs(new_name, old.file.source) or _occurs(old_name, new.file.source):
             return False
         places = self._index.find_by_name(new_name) if self._index.is_built else []
-        if self._index.find_by_name(old_name, limit=1) or not COMMIT_ID.fullmatch(anchor.commit):
+        if self._index.find_by_name(old_name, limit=1) or not git.COMMIT_ID.fullmatch(anchor.commit):
             return False
         if places:
             names = [f"{anchor.commit}:{path}" for path in {symbol.path for symbol in places}]
@@ -184,7 +185,7 @@ class Versions:
 
     def _was_definition_renamed(self, anchor: Anchor, old_name: str, new_name: str) -> bool:
         """Whether a definition of the new name had the old one at the anchor's commit, with the same body."""
-        if not self._index.is_built or not COMMIT_ID.fullmatch(anchor.commit):
+        if not self._index.is_built or not git.COMMIT_ID.fullmatch(anchor.commit):
             return False
         new_symbols = self._index.find_by_name(new_name, limit=MAX_DEFINITIONS)
         paths = {symbol.path for symbol in new_symbols}
