@@ -28,7 +28,7 @@ COMMANDS = frozenset({"tree", "switch", "many"})
 MEMORIES = 30
 """Memories that are linked to functions, before the tree changes."""
 
-QUESTIONS = (("recall", "what does it return?"), ("code", "stale"), ("brief",))
+QUESTIONS = (("recall", "what does it return?"), ("code", "stale"), ("brief",), ("status",))
 _SAMPLE_SECONDS = 0.5
 
 SOURCES = {
@@ -99,7 +99,7 @@ def measure_many(count: int) -> None:
         print(f"{'on disk':<18} {size / 1e6:.0f} MB")
         print_cost("remember", run_command(root, home, "remember", f"`count_{late}` is fast for many rows"))
         (root / f"part{early // 1000}" / f"m{early}.py").write_text("def count(rows):\n    return 0\n")
-        for question in (*QUESTIONS, ("status",), ("doctor",), ("code", "index")):
+        for question in (*QUESTIONS, ("doctor",), ("code", "index")):
             print_cost(" ".join(question)[:18], run_command(root, home, *question))
             stop_processes(home)
 
@@ -125,6 +125,9 @@ def measure_switch(root: Path, commit: str) -> None:
         home, asked_home, plain_home = (Path(folder, name) for name in ("home", "asked", "plain"))
         print_cost("first index", run_command(root, home, "code", "index"))
         remember_functions(root, home)
+        # As a session before the switch: the next brief looks at the commits since.
+        run_command(root, home, "brief")
+        stop_processes(home)
         shutil.copytree(home, asked_home)
         plain_root = Path(folder, "tree")
         plain_root.mkdir()

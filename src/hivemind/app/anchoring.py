@@ -114,6 +114,11 @@ class AnchoredCheckout:
         unseen = "" if self.index.is_built else "; after 'hivemind code index' every name is known"
         return f"no unique match for {link!r}: nothing here has that name; {hint}{unseen}"
 
+    def describe_ambiguity(self, text: str) -> str:
+        """Say which name in a text fits too many places to be linked; empty if none does."""
+        name, labels = links.find_ambiguous_name(self.index, text)
+        return f"{name} fits {len(labels)} places, such as {labels[0]}" if labels else ""
+
     def watch(self, stop: Event, on_change: Callable[[int], None]) -> None:
         """Update the index whenever the tree changes, until stopped."""
         watcher.follow(self.index, stop, on_change)

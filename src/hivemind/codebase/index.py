@@ -155,7 +155,7 @@ class CodeIndex:
             except BlockingIOError:
                 self.is_behind = True
                 return
-            changed_paths = None if is_large else self._find_changed_files()
+            changed_paths = None if is_large or self.has_much_to_read() else self._find_changed_files()
             self.is_behind = changed_paths is None or len(changed_paths) > MAX_QUICK_FILES
             if changed_paths is not None and not self.is_behind:
                 self._refresh(changed_paths)
@@ -360,6 +360,14 @@ class CodeIndex:
         """Whether looking through the tree takes longer than somebody should wait."""
         # Not a count of all, which takes a while in exactly the trees in which it matters.
         return bool(self._rows("SELECT 1 FROM files LIMIT 1 OFFSET ?", MAX_LISTED_FILES))
+
+    def has_much_to_read(self) -> bool:
+        """Whether a tree that was never indexed is too large to be indexed while somebody waits."""
+        if self.is_built:
+            return False
+        ((stored_count,),) = self._rows("SELECT count(*) FROM files")
+        # Without a look at each file: almost all of them are new.
+        return len(tree.list_files(self.root)) - int(stored_count) > MAX_QUICK_FILES
 
     @property
     def may_index(self) -> bool:

@@ -125,6 +125,16 @@ def find_mentions(index: CodeIndex, text: str, commit: str = "", near: Collectio
     return [Anchor.of(symbol, commit) for symbol in [*symbols.values()][:MAX_ANCHORS]]
 
 
+def find_ambiguous_name(index: CodeIndex, text: str) -> tuple[str, list[str]]:
+    """The first name in a text that fits too many places to be linked, and these places; empty if there is none."""
+    for name in mentions.find_names(text):
+        fits = {place: fit for place, fit in _fit_symbols(index, name).items() if not fit.unmatched_words}
+        labels = [*dict.fromkeys(place.label for place in _select_best(fits) if place.kind not in _PROSE_KINDS)]
+        if len(labels) > MAX_MENTION_MATCHES:
+            return name, labels
+    return "", []
+
+
 def find_edited_symbols(symbols: Sequence[Symbol], source: bytes, diffs: Iterable[str]) -> list[Symbol]:
     """The symbols of a file that contain the lines of some diffs; the file itself if there are none."""
     text = source.decode("utf-8", "replace")
