@@ -51,6 +51,7 @@ CHANGE_WORDS = {
     SymbolChange.SIGNATURE: "signature changed",
     SymbolChange.RENAMED: "renamed",
     SymbolChange.MOVED: "moved",
+    SymbolChange.MISSING: "being searched for",
     SymbolChange.GONE: "deleted",
 }
 """How a symbol changed, for a label beside it."""
