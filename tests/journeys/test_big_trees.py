@@ -150,7 +150,7 @@ def test_what_is_remembered_before_the_first_index_says_whether_it_is_linked(led
     assert "Not linked to code yet: the code is indexed in the background" in unknown.stderr
     assert "Not linked to code: addUpRows fits 4 places, such as app/t0.py::addUpRows." in ambiguous.stderr
     assert words.stderr == ""
-    assert (at_first["linked"], at_first["unlinked"]) == (1, 1)
+    assert (at_first["linked"], at_first["unlinked"]) == (1, 2)
 
 
 def test_the_doctor_says_that_a_tree_is_not_indexed_yet(ledger: Path, open_mind: Open) -> None:
