@@ -48,6 +48,22 @@ def test_a_small_function_is_compared_at_once(workspace: "Workspace", anchors: t
     assert not workspace.index.is_behind
 
 
+def test_a_large_class_with_one_changed_method_is_compared_at_once(workspace: "Workspace") -> None:
+    methods = "".join(
+        f"    def count_{number}(self, rows):\n        total = len(rows)\n        return total + {number}\n\n"
+        for number in range(200)
+    )
+    workspace.write("ledger.py", f"class Ledger:\n{methods}")
+    workspace.commit()
+    workspace.index.refresh()
+    anchor = workspace.anchor("ledger.py::Ledger")
+    workspace.replace("ledger.py", "return total + 7\n", "return total + 8\n")
+    verdict = judge(workspace.index, anchor)
+
+    assert (verdict.change, workspace.index.is_behind) == (SymbolChange.MEMBERS, False)
+    assert "member count_7 changed" in verdict.text
+
+
 def test_a_large_function_asks_to_verify_until_it_was_compared(
     workspace: "Workspace", anchors: tuple[Anchor, Anchor]
 ) -> None:

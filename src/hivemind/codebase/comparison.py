@@ -90,6 +90,20 @@ def compare_versions(old: Version, new: Version, around: Surroundings) -> CodeDi
     return CodeDifference(is_own, members, tuple(_diff_lines(old, new)), tuple(_diff_tokens(old, new)))
 
 
+def count_changed_bytes(old: Version, new: Version) -> int:
+    """The size of what must be compared: of a container only its own text and the members that changed."""
+    if _get_source(old) == _get_source(new):
+        return 0
+    old_members, new_members = _group_members(old), _group_members(new)
+    sizes = [each.end - each.start for each in (old.definition, new.definition)]
+    sizes += [each.start - each.end for members in (old_members, new_members) for each in members.values()]
+    sizes += [
+        count_changed_bytes(Version(old.file, old_members[key]), Version(new.file, new_members[key]))
+        for key in old_members.keys() & new_members.keys()
+    ]
+    return max(0, sum(sizes))
+
+
 def _get_source(version: Version) -> bytes:
     return version.file.source[version.definition.start : version.definition.end]
 

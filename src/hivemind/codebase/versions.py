@@ -10,6 +10,7 @@ from hivemind.codebase.comparison import (
     CodeDifference,
     MemberChange,
     compare_versions,
+    count_changed_bytes,
     find_version,
     list_changed_lines,
 )
@@ -31,7 +32,7 @@ MAX_DEFINITIONS = 4
 """Definitions of one name that are looked at; a name with more says little."""
 
 PARSED_BYTES_PER_SECOND = 3_000_000
-COMPARED_TOKENS_PER_SECOND = 8_000
+COMPARED_BYTES_PER_SECOND = 100_000
 """How fast files are parsed, and versions of a large function compared; for a guess of what an answer would take."""
 
 SLOW_SECONDS = 0.05
@@ -77,7 +78,7 @@ class Versions:
         new_version = _find(file, new.qualified, new.family, new.fingerprint.raw) if file else None
         if old_version is None or new_version is None:
             return None
-        seconds = (anchor.symbol.fingerprint.tokens + new.fingerprint.tokens) / COMPARED_TOKENS_PER_SECOND
+        seconds = count_changed_bytes(old_version, new_version) / COMPARED_BYTES_PER_SECOND
         if not self._has_time(seconds):
             return self._load_difference(anchor, old_version, new, new_version)
         difference = self._compare_thoroughly(anchor, old_version, new_version)
