@@ -2,7 +2,7 @@
 
 python -m benchmarks.code tree TREE             the first index of a working tree, and one when nothing has changed
 python -m benchmarks.code switch TREE COMMIT    index, switch the clean tree to a commit, ask, index again, switch back
-python -m benchmarks.code many COUNT            the first index of a made tree with this many small files
+python -m benchmarks.code many COUNT            the commands of a first hour in a made tree with this many small files
 """
 
 import argparse
@@ -28,8 +28,19 @@ COMMANDS = frozenset({"tree", "switch", "many"})
 MEMORIES = 30
 """Memories that are linked to functions, before the tree changes."""
 
-QUESTIONS = (("recall", "what does it return?"), ("code", "stale"), ("brief",))
+QUESTIONS = (("recall", "what does it return?"), ("code", "stale"), ("brief",), ("status",))
 _SAMPLE_SECONDS = 0.5
+
+SOURCES = {
+    "py": "def count_{0}(rows):\n    return len(rows) + {0}\n",
+    "go": "package part\n\nfunc Count{0}(rows []int) int {{\n\treturn len(rows) + {0}\n}}\n",
+    "ts": "export function count{0}(rows: string[]): number {{\n  return rows.length + {0};\n}}\n",
+    "java": "package part;\n\nclass Count{0} {{\n  int count(int[] rows) {{ return rows.length + {0}; }}\n}}\n",
+    "rs": "pub fn count_{0}(rows: &[u32]) -> usize {{\n    rows.len() + {0}\n}}\n",
+    "c": "int count_{0}(int rows)\n{{\n\treturn rows + {0};\n}}\n",
+    "md": "# Part {0}\n\nCounts rows in steps of {0}.\n",
+}
+"""A file of each language in a made tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,15 +85,37 @@ def measure_tree(root: Path) -> None:
 
 
 def measure_many(count: int) -> None:
-    """Measure the first index of a tree of small files."""
+    """Measure the commands of a first hour in a tree of small files, from the first memory on."""
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        for number in range(count):
-            path = root / f"part{number // 1000}" / f"m{number}.py"
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(f"def count_{number}(rows):\n    return len(rows) + {number}\n")
-        subprocess.run(["git", "init", "-q"], cwd=root, check=True)
-        measure_tree(root)
+        root, home = Path(folder, "tree"), Path(folder, "home")
+        make_tree(root, count)
+        # Numbers of two files in Python, which is the first of the languages.
+        early, late = (len(SOURCES) * (count * share // 100 // len(SOURCES)) for share in (30, 70))
+        print_cost("remember, first", run_command(root, home, "remember", f"`count_{early}` is slow for many rows"))
+        print_cost("recall, first", run_command(root, home, "recall", "what is slow?"))
+        stop_processes(home)
+        print_cost("first index", run_command(root, home, "code", "index"))
+        size = sum(file.stat().st_size for file in (home / "index").iterdir())
+        print(f"{'on disk':<18} {size / 1e6:.0f} MB")
+        print_cost("remember", run_command(root, home, "remember", f"`count_{late}` is fast for many rows"))
+        (root / f"part{early // 1000}" / f"m{early}.py").write_text("def count(rows):\n    return 0\n")
+        for question in (*QUESTIONS, ("doctor",), ("code", "index")):
+            print_cost(" ".join(question)[:18], run_command(root, home, *question))
+            stop_processes(home)
+
+
+def make_tree(root: Path, count: int) -> None:
+    """Write and commit this many small files in several languages."""
+    sources = list(SOURCES.items())
+    for number in range(count):
+        suffix, source = sources[number % len(sources)]
+        folder = root / f"part{number // 1000}"
+        if number % 1000 == 0:
+            folder.mkdir(parents=True)
+        (folder / f"m{number}.{suffix}").write_text(source.format(number))
+    for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "Add files")):
+        identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *identity, *arguments], cwd=root, check=True)
 
 
 def measure_switch(root: Path, commit: str) -> None:
@@ -92,6 +125,9 @@ def measure_switch(root: Path, commit: str) -> None:
         home, asked_home, plain_home = (Path(folder, name) for name in ("home", "asked", "plain"))
         print_cost("first index", run_command(root, home, "code", "index"))
         remember_functions(root, home)
+        # As a session before the switch: the next brief looks at the commits since.
+        run_command(root, home, "brief")
+        stop_processes(home)
         shutil.copytree(home, asked_home)
         plain_root = Path(folder, "tree")
         plain_root.mkdir()
@@ -143,7 +179,7 @@ def run_command(root: Path, home: Path, *arguments: str) -> Cost:
         cwd=root,
         env=os.environ | {"HIVEMIND_HOME": str(home)},
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
         text=True,
     )
     peak_kb = 0

@@ -328,6 +328,28 @@ def test_the_layout_of_tuples_strings_and_final_variables_is_style(
     assert compare(path, old, new, name).exists is is_difference
 
 
+@pytest.mark.parametrize(
+    ("path", "old", "new", "is_difference"),
+    [
+        ("a.py", "def f(a):\n    return a + 1\n", "def f(a):\n    return t.cast(int, a) + 1\n", False),
+        ("a.py", "def f(a):\n    return a + 1\n", "def f(a):\n    return t.cast(int, b) + 1\n", True),
+        # Without an import from typing it is another function.
+        ("a.py", "def f(a):\n    return cast(a, Text)\n", "def f(a):\n    return cast(b, Text)\n", True),
+        ("a.py", 'class f:\n    name = "zsh"\n', 'class f:\n    name: ClassVar[str] = "zsh"\n', False),
+        ("a.py", 'class f:\n    name = "zsh"\n', 'class f:\n    name: ClassVar[str] = "bash"\n', True),
+        # A type makes it a field of a data class.
+        ("a.py", 'class f:\n    name = "zsh"\n', 'class f:\n    name: str = "zsh"\n', True),
+        ("A.java", "class A { int f() { return g((a, b) -> a); } }",
+         "class A { int f() { return g((K a, @Nullable V b) -> a); } }", False),
+        ("A.java", "class A { int f() { return g((a, b) -> a); } }",
+         "class A { int f() { return g((K a, @Nullable V b) -> b); } }", True),
+        ("A.java", "class A { int f(int a) { return a; } }", "class A { int f(long a) { return a; } }", True),
+    ],
+)  # fmt: skip
+def test_types_without_an_effect_are_style(path: str, old: str, new: str, is_difference: bool) -> None:
+    assert compare(path, old, new, "A.f" if path == "A.java" else "f").exists is is_difference
+
+
 def test_a_local_function_may_become_one_of_its_own() -> None:
     inner = "func(b []byte) bool {\n\treturn len(b) == 0\n}\n"
     old = f"package a\n\nfunc f(b []byte) bool {{\n\tisEmpty := {inner}\n\treturn isEmpty(b)\n}}\n"

@@ -197,6 +197,23 @@ def test_a_type_with_many_implementations_is_linked_with_its_definition_first(li
     assert {symbol.label for symbol in symbols} == {"src/pool.rs::Pool"}
 
 
+def test_overloads_are_one_place(workspace: "Workspace") -> None:
+    overloads = " ".join(f"static int check(int{'[]' * number} a) {{ return {number}; }}" for number in range(4))
+    for folder in ("main", "android"):
+        workspace.write(f"{folder}/Preconditions.java", f"class Preconditions {{ {overloads} }}\n")
+    for folder in ("one", "two", "three", "four"):
+        workspace.write(f"{folder}/Till.java", "class Till { int ring() { return 1; } }\n")
+    workspace.index.refresh()
+
+    linked = find_mentions(workspace.index, "`check` must not be called in a loop")
+    ambiguous = find_mentions(workspace.index, "`ring` must not be called in a loop")
+
+    assert {anchor.label for anchor in linked} == {
+        f"{folder}/Preconditions.java::Preconditions.check" for folder in ("main", "android")
+    }
+    assert (len(linked), ambiguous) == (8, [])
+
+
 def test_a_name_in_a_large_tree_that_was_never_indexed_is_found(library: "Workspace") -> None:
     for number in range(MAX_AUTOMATIC_FILES + 1):
         library.write(f"data/f{number}.py", "VALUE = 1\n")
@@ -227,6 +244,8 @@ def test_a_name_is_found_without_git(tmp_path: Path) -> None:
         ("Till::ring is slow", True),
         ("run() is slow", True),
         ("`run` is slow", True),
+        ("checkNotNull is slow", True),
+        ("The iPhone app, gRPC and openSUSE", False),
         ("We use TypeScript, Next.js and PostgreSQL", False),
         ("The CI/CD pipeline runs on GitHub", False),
         ("See example.com", False),

@@ -134,3 +134,31 @@ def test_files_beyond_the_limit_are_counted_and_said(ledger: Path, monkeypatch: 
     assert run_json("code", "symbols", "app/m0.py")
     assert "2 files left out" in said
     assert "2 more files left out" in health
+
+
+def test_what_is_remembered_before_the_first_index_says_whether_it_is_linked(ledger: Path) -> None:
+    for number in range(4):
+        (ledger / f"app/t{number}.py").write_text("def addUpRows(rows):\n    return sum(rows)\n")
+
+    unique = run("remember", NOTE)
+    unknown = run("remember", "settle_never is called twice")
+    ambiguous = run("remember", "Do not call addUpRows twice")
+    words = run("remember", "We use TypeScript and GitHub")
+    at_first = run_json("status")
+
+    assert unique.stderr == "Linked to app/m7.py::settle_7.\n"
+    assert "Not linked to code yet: the code is indexed in the background" in unknown.stderr
+    assert "Not linked to code: addUpRows fits 4 places, such as app/t0.py::addUpRows." in ambiguous.stderr
+    assert words.stderr == ""
+    assert (at_first["linked"], at_first["unlinked"]) == (1, 2)
+
+
+def test_the_doctor_says_that_a_tree_is_not_indexed_yet(ledger: Path, open_mind: Open) -> None:
+    with open_mind(ledger) as mind:
+        mind.remember(NOTE)
+        at_first = mind.code.health().detail
+        mind.code.index()
+        later = mind.code.health().detail
+
+    assert "the tree is not indexed yet, which 'hivemind code index' does" in at_first
+    assert "so far" not in later

@@ -129,6 +129,30 @@ def test_a_repository_without_a_remote_is_known_by_its_first_commit_and_may_move
     assert after.root == str(tmp_path / "there")
 
 
+def test_where_a_history_begins_is_noted_and_still_right_after_a_switch_or_a_merge(
+    make_repository: Make, tmp_path: Path
+) -> None:
+    root, cache = make_repository("here"), tmp_path / "cache"
+    git(root, "checkout", "-q", "-b", "first")
+    first = identify(root, cache)
+    git(root, "commit", "-q", "--allow-empty", "-m", "more")
+    grown = identify(root, cache)
+    (note,) = cache.iterdir()
+    noted = note.read_text()
+    git(root, "checkout", "-q", "--orphan", "unrelated")
+    git(root, "commit", "-q", "--allow-empty", "-m", "another beginning")
+    unrelated = identify(root, cache)
+    git(root, "merge", "-q", "--allow-unrelated-histories", "-m", "both", "first")
+    merged = identify(root, cache)
+    note.write_text('["--all", 7]')
+
+    assert first.id == grown.id
+    assert git(root, "rev-parse", "first") in noted
+    assert unrelated.id not in (first.id, "")
+    assert merged == identify(root) == identify(root, cache)
+    assert merged.id == min(first.id, unrelated.id)
+
+
 def test_a_submodule_is_its_own_repository(make_repository: Make) -> None:
     library = make_repository("library", commit="library")
     outer = make_repository("outer", remote="https://github.com/acme/outer")

@@ -83,9 +83,13 @@ class AnchoredCheckout:
     ) -> Sequence[Staleness]:
         """Judge how the code of each anchor changed, of as many as can be judged before the deadline in CPU time."""
         judgements: list[Staleness] = []
+
+        def has_time(seconds: float) -> bool:
+            return used_cpu_seconds() + seconds < deadline
+
         while len(judgements) < len(anchors) and used_cpu_seconds() < deadline:
             page = anchors[len(judgements) : len(judgements) + ANCHORS_AT_ONCE] if deadline < math.inf else anchors
-            judgements += staleness.judge(self.index, page, commit, in_passing=in_passing)
+            judgements += staleness.judge(self.index, page, commit, in_passing=in_passing, has_time=has_time)
         if len(judgements) < len(anchors):
             self.index.is_behind = True
         return [self._correct_gone(judgement) for judgement in judgements]
@@ -109,6 +113,11 @@ class AnchoredCheckout:
         hint = f"nearest: {nearest}" if nearest else "write it like auth/service.py::login"
         unseen = "" if self.index.is_built else "; after 'hivemind code index' every name is known"
         return f"no unique match for {link!r}: nothing here has that name; {hint}{unseen}"
+
+    def describe_ambiguity(self, text: str) -> str:
+        """Say which name in a text fits too many places to be linked; empty if none does."""
+        name, labels = links.find_ambiguous_name(self.index, text)
+        return f"{name} fits {len(labels)} places, such as {labels[0]}" if labels else ""
 
     def watch(self, stop: Event, on_change: Callable[[int], None]) -> None:
         """Update the index whenever the tree changes, until stopped."""

@@ -135,14 +135,16 @@ class Answers:
         # A brief is the only receipt without a question; hooks of one session may ask twice.
         if budget < 1 or any(not line.query for line in self.lines_in_session()):
             return Recall(query=query, hits=(), text="")
-        standing = self.mark_stale(briefs.find_standing(context.store.db, query), query)
+        # All checks share the time: after a switch of a large branch each of them could use up as much.
+        end = used_cpu_seconds() + UNASKED_SECONDS
+        standing = self.mark_stale(briefs.find_standing(context.store.db, query), query, end)
         standing_ids = {hit.memory.id for hit in standing}
-        stale = [hit for hit in self._stale(query) if hit.memory.id not in standing_ids]
+        stale = [hit for hit in self._stale(query, standing, end) if hit.memory.id not in standing_ids]
         room = query.max_tokens - briefs.FRAME_TOKENS
         # At most a third for doubts: they warn, but the brief is there for what holds.
         first = fit(stale, MOST_DOUBTS, room // 3)
         shown_ids = standing_ids | {hit.memory.id for hit in first}
-        first += fit(self._told_before_compaction(query, shown_ids), MOST_DOUBTS, room // 3)
+        first += fit(self._told_before_compaction(query, shown_ids, end), MOST_DOUBTS, room // 3)
         hits = (*first, *briefs.fit_shares(standing, room - sum(hit.tokens for hit in first)))
         return self._render(query, hits, more=len(first) + len(standing) - len(hits), is_unasked=True)
 
@@ -202,22 +204,21 @@ class Answers:
         self._context.index_if_behind()
         if not self._context.checkout.is_code_behind:
             return answer
+        # A server answers again, when the code may have been read.
+        self._context.checkout.index.is_behind = False
         text = f"{answer.text}\n{CODE_BEHIND}" if answer.text else ""
         return replace(answer, is_code_behind=True, text=text)
 
-    def mark_stale(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
-        """Label the hits whose code changed, as far as the time allows."""
+    def mark_stale(self, hits: Iterable[Hit], query: Query, end: float | None = None) -> tuple[Hit, ...]:
+        """Label the hits whose code changed, as far as the time allows: until an end, in CPU time."""
         # What git takes counts too: after a switch of a large branch it is most of the work.
-        end = used_cpu_seconds() + UNASKED_SECONDS
-        judge = partial(self._context.checkout.staleness_of, in_passing=True, deadline=end)
-        # Small pages, so that the clock is looked at between them.
-        few = replace(query, limit=CHECKED_AT_ONCE)
-        return tuple(label_stale(hits, few, lambda anchors: judge(anchors) if used_cpu_seconds() < end else ()))
+        deadline = used_cpu_seconds() + UNASKED_SECONDS if end is None else end
+        judge = partial(self._context.checkout.staleness_of, in_passing=True, deadline=deadline)
+        return tuple(label_stale(hits, replace(query, limit=CHECKED_AT_ONCE), judge))
 
-    def _stale(self, query: Query) -> tuple[Hit, ...]:
+    def _stale(self, query: Query, judged_hits: Iterable[Hit], end: float) -> tuple[Hit, ...]:
         """Find memories whose code changed by commits since the last brief, or was stale already then."""
         db, broad_query = self._context.store.db, replace(query, limit=MOST_CHECKED)
-        end = used_cpu_seconds() + UNASKED_SECONDS
         if not memories.has_anchors(db, broad_query):
             return ()
         try:
@@ -229,12 +230,13 @@ class Answers:
             candidates = {
                 memory.id: memory for memory in (*self._still_standing(before, broad_query), *changed[:MOST_CHECKED])
             }
-            hits = self.mark_stale(
-                [briefs.make_hit(memory, broad_query, "is in doubt") for memory in candidates.values()], broad_query
-            )
-            stale = tuple(hit for hit in hits if hit.is_in_doubt)
+            known_hits = {hit.memory.id: hit for hit in judged_hits}
+            others = [memory for memory in candidates.values() if memory.id not in known_hits]
+            hits = [briefs.make_hit(memory, broad_query, "is in doubt") for memory in others]
+            known_hits |= {hit.memory.id: hit for hit in self.mark_stale(hits, broad_query, end)}
+            stale = tuple(known_hits[memory_id] for memory_id in candidates if known_hits[memory_id].is_in_doubt)
             # What there was no time for is checked next time.
-            ids = [hit.memory.id for hit in stale] if used_cpu_seconds() < end else [*candidates]
+            ids = [*candidates] if index.is_behind else [hit.memory.id for hit in stale]
             if ids != before:
                 index.set_fact(STALE_IDS, json.dumps(ids))
         except (Unavailable, StoreError):
@@ -242,7 +244,7 @@ class Answers:
             return ()
         return stale
 
-    def _told_before_compaction(self, query: Query, excluded_ids: Collection[str]) -> tuple[Hit, ...]:
+    def _told_before_compaction(self, query: Query, excluded_ids: Collection[str], end: float) -> tuple[Hit, ...]:
         """Find what this session was told before its context was compacted, as far as it still holds."""
         context, session = self._context, self._context.author.session_id
         if Occasion.COMPACTION not in context.settings.actions.split() or not session:
@@ -252,7 +254,7 @@ class Answers:
         ids = dict.fromkeys(line.memory_id for line in lines if line.occasion != Occasion.SUBAGENT)
         earlier = self._still_standing([memory_id for memory_id in ids if memory_id not in excluded_ids], query)
         hits = [briefs.make_hit(memory, query, "was told before the context was compacted") for memory in earlier]
-        return self.mark_stale(hits, query)
+        return self.mark_stale(hits, query, end)
 
     def _still_standing(self, ids: Iterable[str], query: Query) -> list[Memory]:
         visible = memories.get_visible(self._context.store.db, ids, query.sight)

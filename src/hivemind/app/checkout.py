@@ -186,9 +186,16 @@ class Checkout:
             more = f" and {len(labels) - MAX_LABELS} more" if len(labels) > MAX_LABELS else ""
             return f"Linked to {', '.join(labels[:MAX_LABELS])}{more}."
         # What is wrong with links that somebody wrote is in `link_problems`.
-        if memory.links or not self.owns(memory) or not surely_names_code(memory.text):
+        if memory.links or not self.owns(memory) or not looks_like_code(memory.text):
             return ""
         with suppress(Unavailable, StoreError):
+            if ambiguity := self.code.describe_ambiguity(memory.text):
+                command = f"hivemind code link {shorten_id(memory.id)} PATH::SYMBOL"
+                return f"Not linked to code: {ambiguity}. '{command}' links it to one."
+            if not surely_names_code(memory.text):
+                return ""
+            if self.index.is_behind:
+                return "Not linked to code yet: the code is indexed in the background, and then the memory is linked."
             if self.index.is_built:
                 return "Not linked to code: nothing here has a name that it mentions."
         return "Not linked to code yet: this tree is not indexed. 'hivemind code index' does that and links it."

@@ -202,6 +202,10 @@ class Code:
         except HivemindError as error:
             return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind code index")
         counts = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}"
+        if self._checkout.index.is_being_refreshed():
+            counts += " so far, being indexed now"
+        elif self._checkout.index.has_much_to_read():
+            counts += " so far: the tree is not indexed yet, which 'hivemind code index' does"
         if left_out := self._checkout.index.count_left_out():
             counts += f" ({plural(left_out, 'more file')} left out: over the limit)"
         counts += f"; {describe_links(linked, unlinked)}"

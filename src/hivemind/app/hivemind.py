@@ -47,7 +47,7 @@ class Hivemind(Mind):
     ) -> "Hivemind":
         """Open a store, creating it on first use, as seen from a directory."""
         settings = settings or Settings.load()
-        repository = identify(directory or Path.cwd())
+        repository = identify(directory or Path.cwd(), settings.home / "index")
         store = Store.open(settings.store_directory(name))
         mind = cls(Context(store, settings, repository, writer or who_calls(settings), clock))
         mind._catch_up()

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hivemind.app.agent_setup import Agents
+from hivemind.app.answers import ASKED_SECONDS
 from hivemind.app.context import Context
+from hivemind.app.low_priority import used_cpu_seconds
 from hivemind.app.skills import examine_skills
 from hivemind.app.staleness import anchored_memories, stale_memories, unlinked_memories
 from hivemind.capture import quarantine
@@ -49,6 +51,7 @@ def status(context: Context, stats: Stats) -> StatusReport:
         connected=connected_names,
         waiting=waiting,
         doubted=len(stale),
+        is_code_behind=context.checkout.is_code_behind,
         linked=len(anchored_memories(context)) if context.checkout.exists else 0,
         unlinked=len(unlinked_memories(context)) if context.checkout.exists else 0,
         embedded=embedded,
@@ -64,7 +67,7 @@ def status(context: Context, stats: Stats) -> StatusReport:
 
 def _stale(context: Context) -> list[Memory]:
     try:
-        return [doubt.memory for doubt in stale_memories(context)]
+        return [doubt.memory for doubt in stale_memories(context, deadline=used_cpu_seconds() + ASKED_SECONDS)]
     except HivemindError:
         # A tree that cannot be looked at is the doctor's business; the rest is still worth knowing.
         return []

@@ -74,13 +74,38 @@ def find_version(file: ParsedFile, qualified: str, family: str, is_same: Callabl
     return next((Version(file, definition) for definition in matches), None)
 
 
+def list_changed_lines(old: Version, new: Version) -> tuple[LineChange, ...]:
+    """The lines that differ between two versions of a definition, without comments, whether or not that matters."""
+    return tuple(_diff_lines(old, new))
+
+
 def compare_versions(old: Version, new: Version, around: Surroundings) -> CodeDifference:
     """Compare two versions of a definition with all its members."""
+    if _get_source(old) == _get_source(new):
+        return CodeDifference(False, (), (), ())
     members = tuple(_compare_members(old, new, around))
     is_own = not _are_equivalent(old, new, around)
     if not is_own and not members:
         return CodeDifference(is_own, members, (), ())
     return CodeDifference(is_own, members, tuple(_diff_lines(old, new)), tuple(_diff_tokens(old, new)))
+
+
+def count_changed_bytes(old: Version, new: Version) -> int:
+    """The size of what must be compared: of a container only its own text and the members that changed."""
+    if _get_source(old) == _get_source(new):
+        return 0
+    old_members, new_members = _group_members(old), _group_members(new)
+    sizes = [each.end - each.start for each in (old.definition, new.definition)]
+    sizes += [each.start - each.end for members in (old_members, new_members) for each in members.values()]
+    sizes += [
+        count_changed_bytes(Version(old.file, old_members[key]), Version(new.file, new_members[key]))
+        for key in old_members.keys() & new_members.keys()
+    ]
+    return max(0, sum(sizes))
+
+
+def _get_source(version: Version) -> bytes:
+    return version.file.source[version.definition.start : version.definition.end]
 
 
 def _family(definition: Definition) -> str:
@@ -114,15 +139,15 @@ def _are_equivalent(old: Version, new: Version, around: Surroundings) -> bool:
     if before is None or after is None:
         return False
     before, after = shorten_imports(before, old, new), shorten_imports(after, new, old)
+    if _fit(before, after, around):
+        return True
     # A constant that only one version has is replaced by its value: somebody gave the value a name.
     named = (
         substitute(before, list_constants(old.file, before, new, around.find_old)),
         substitute(after, list_constants(new.file, after, old, around.find_new)),
     )
-    for old_tree, new_tree in _list_forms(before, after, named):
-        mapping = _NameMapping()
-        if mapping.fits(old_tree, new_tree) and all(around.was_renamed(*pair) for pair in mapping.global_renames):
-            return True
+    if any(_fit(old_tree, new_tree, around) for old_tree, new_tree in _list_forms(named)):
+        return True
     return is_extraction(old, new, around.find_new) or is_extraction(new, old, around.find_old)
 
 
@@ -138,9 +163,14 @@ def _only_adds_types(old: Version, new: Version) -> bool:
     return before != after and all(before[name] == after[name] for name in before.keys() & after.keys())
 
 
-def _list_forms(before: Tree, after: Tree, named: tuple[Tree, Tree]) -> Iterator[tuple[Tree, Tree]]:
+def _fit(old: Tree, new: Tree, around: Surroundings) -> bool:
+    """Whether two trees are equal up to names that were replaced consistently."""
+    mapping = _NameMapping()
+    return mapping.fits(old, new) and all(around.was_renamed(*pair) for pair in mapping.global_renames)
+
+
+def _list_forms(named: tuple[Tree, Tree]) -> Iterator[tuple[Tree, Tree]]:
     """Yield both trees in more and more general forms."""
-    yield before, after
     for form in ((inline_variables(named[0]), inline_variables(named[1])), named):
         yield form
         old, new = map(normalise, form)

@@ -165,9 +165,19 @@ def _is_same_code(before: Counter[str], after: Counter[str], helpers: Sequence[V
 
 def _count_tokens(tree: Tree) -> Counter[str]:
     """Count the tokens of a tree without local names."""
-    if isinstance(tree, Branch):
-        # `unless` is a negation without a token.
-        return sum(map(_count_tokens, tree.children), Counter(["not"] if tree.kind == "not" else []))
-    if isinstance(tree, Name):
-        return Counter([tree.text] if not tree.is_local and tree.text else [])
-    return Counter([tree])
+    return Counter(_iter_counted_tokens(tree))
+
+
+def _iter_counted_tokens(tree: Tree) -> Iterator[str]:
+    pending = [tree]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Branch):
+            # `unless` is a negation without a token.
+            if part.kind == "not":
+                yield "not"
+            pending.extend(part.children)
+        elif not isinstance(part, Name):
+            yield part
+        elif part.text and not part.is_local:
+            yield part.text

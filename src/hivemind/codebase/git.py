@@ -26,6 +26,8 @@ _ENVIRONMENT = {
 }  # fmt: skip
 # Configuration and limits that the user sets by the environment stay in force.
 _INHERITED_PREFIXES = ("GIT_CONFIG_", "GIT_CEILING_", "GIT_DISCOVERY_")
+# Only hexadecimal ids, so that no option or other revision syntax reaches git.
+COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 # Control characters as separators: they hardly occur in names and messages.
 _COMMIT_FORMAT = f"--format=%x01{'%x02'.join(('%H', '%cI', '%an', '%B'))}"
 
@@ -157,6 +159,11 @@ def list_changes(root: Path, since: str, until: str = "HEAD") -> tuple[list[str]
             if status[0] == "R":
                 moves[path] = target
     return paths, moves
+
+
+def list_changed_paths(root: Path, since: str, until: str = "HEAD") -> list[str]:
+    """Paths that differ between two commits, old and new ones."""
+    return _split_paths(run(root, "diff-tree", "-r", "-z", "--no-renames", "--name-only", since, until, "--"))
 
 
 def read_blobs(root: Path, names: Iterable[str]) -> dict[str, bytes]:

@@ -51,6 +51,9 @@ MAX_QUICK_FILES = 50
 LARGE_TREE_SECONDS = 300.0
 """How long a look at a larger tree holds as long as the same commit is checked out."""
 
+READ_BYTES_PER_SECOND = 2_000_000
+"""How fast a file is read into the index, for a guess of what somebody who waits would wait for."""
+
 WAIT_MS = 200
 """How long the answer about one file waits for another process that writes, before it does without storing it."""
 
@@ -143,8 +146,8 @@ class CodeIndex:
     @rebuild_if_damaged
     def refresh_if_older(self, seconds: float) -> None:
         """Refresh unless that was done within so many seconds; if it would take long, only note that it is due."""
-        ((count,),) = self._rows("SELECT count(*) FROM files")
-        if not self._may_index() or not self._is_older(seconds, is_large=count > MAX_LISTED_FILES):
+        is_large = self.is_large()
+        if not self.may_index or not self._is_older(seconds, is_large=is_large):
             return
         with ExitStack() as stack:
             try:
@@ -152,7 +155,7 @@ class CodeIndex:
             except BlockingIOError:
                 self.is_behind = True
                 return
-            changed_paths = self._find_changed_files() if count <= MAX_LISTED_FILES else None
+            changed_paths = None if is_large or self.has_much_to_read() else self._find_changed_files()
             self.is_behind = changed_paths is None or len(changed_paths) > MAX_QUICK_FILES
             if changed_paths is not None and not self.is_behind:
                 self._refresh(changed_paths)
@@ -178,7 +181,7 @@ class CodeIndex:
         """The commit of the last call and the paths that differ from it; both empty after history was rewritten."""
         head, last_head = git.head(self.root), self.get_fact(LAST_COMMIT_FACT)
         try:
-            paths = git.list_changes(self.root, last_head, head)[0] if last_head and head and last_head != head else []
+            paths = git.list_changed_paths(self.root, last_head, head) if last_head and head != last_head else []
         except Unavailable:  # the last commit is gone: history was rewritten
             last_head, paths = "", []
         if last_head != head:
@@ -193,13 +196,10 @@ class CodeIndex:
     @rebuild_if_damaged
     def symbols_of(self, path: str) -> list[Symbol]:
         """The symbols of a file as it is now, the file itself first; empty if there is no such file."""
-        current_stamp = tree.stamp(self.root, path)
-        query = "SELECT size, mtime_ns, inode, seen_ns FROM files WHERE path = ?"
-        row = next(select(self.db, query, path), None)
-        if (current_stamp is None and row) or (current_stamp and not _is_current(current_stamp, row)):
+        if not self._is_current(path):
             self.db.set_busy_timeout(WAIT_MS)
             try:
-                self._read_and_store([path])
+                self._read_and_store([path], is_urgent=True)
             except apsw.BusyError:  # another process is indexing: answer without storing
                 content = tree.read(self.root, path)
                 return list(outline(path, content[1]).symbols) if content else []
@@ -207,6 +207,12 @@ class CodeIndex:
                 self.db.set_busy_timeout(database.BUSY_TIMEOUT_MS)
         query = f"{SELECT_SYMBOLS} WHERE f.path = ? ORDER BY s.kind != 'file', s.line, s.end_line DESC, s.id"
         return [symbol_from_row(row) for row in select(self.db, query, path)]
+
+    @rebuild_if_damaged
+    def estimate_seconds(self, path: str) -> float:
+        """How long it may take to find the symbols of a file, which is read again if it has changed."""
+        current_stamp = tree.stamp(self.root, path)
+        return current_stamp.size / READ_BYTES_PER_SECOND if current_stamp and not self._is_current(path) else 0.0
 
     def find_by_name(self, name: str, limit: int = 50) -> list[Symbol]:
         """Symbols with this simple name, as last indexed."""
@@ -248,7 +254,8 @@ class CodeIndex:
         files = [*rows] if self.is_built else [file for file in tree.list_files(self.root) if file.startswith(inside)]
         stamps = {file: tree.stamp(self.root, file) for file in files[:MAX_FOLDER_FILES]}
         self._read_and_store(
-            [file for file, stamp in stamps.items() if not (stamp and _is_current(stamp, rows.get(file)))]
+            [file for file, stamp in stamps.items() if not (stamp and _is_current(stamp, rows.get(file)))],
+            is_urgent=True,
         )
         query = f"{SELECT_SYMBOLS} WHERE f.path >= ? AND f.path < ? AND s.kind = 'file' ORDER BY f.path LIMIT ?"
         members = [symbol_from_row(row) for row in select(self.db, query, inside, end, MAX_FOLDER_FILES)]
@@ -349,7 +356,21 @@ class CodeIndex:
         """Hold the lock of whoever refreshes the index; the system releases it if the process dies."""
         return system.lock_file(str(self.path.with_suffix(".lock")), is_waiting=is_waiting)
 
-    def _may_index(self) -> bool:
+    def is_large(self) -> bool:
+        """Whether looking through the tree takes longer than somebody should wait."""
+        # Not a count of all, which takes a while in exactly the trees in which it matters.
+        return bool(self._rows("SELECT 1 FROM files LIMIT 1 OFFSET ?", MAX_LISTED_FILES))
+
+    def has_much_to_read(self) -> bool:
+        """Whether a tree that was never indexed is too large to be indexed while somebody waits."""
+        if self.is_built:
+            return False
+        ((stored_count,),) = self._rows("SELECT count(*) FROM files")
+        # Without a look at each file: almost all of them are new.
+        return len(tree.list_files(self.root)) - int(stored_count) > MAX_QUICK_FILES
+
+    @property
+    def may_index(self) -> bool:
         """Whether the tree may be indexed without a request: outside of git it may be a whole disk."""
         return self.is_built or (self.root / ".git").exists()
 
@@ -368,10 +389,14 @@ class CodeIndex:
             self.set_fact(LEFT_OUT_FACT, str(len(all_paths) - len(paths)))
         rows = select(self.db, "SELECT path, size, mtime_ns, inode, seen_ns FROM files")
         stored_stamps = {path: row for path, *row in rows}
-        changed_paths = [path for path in paths if not self._is_current(path, stored_stamps.pop(path, None))]
+        changed_paths = [path for path in paths if not self._is_as_stored(path, stored_stamps.pop(path, None))]
         return [*changed_paths, *stored_stamps]
 
-    def _is_current(self, path: str, row: Sequence[int] | None) -> bool:
+    def _is_current(self, path: str) -> bool:
+        query = "SELECT size, mtime_ns, inode, seen_ns FROM files WHERE path = ?"
+        return self._is_as_stored(path, next(select(self.db, query, path), None))
+
+    def _is_as_stored(self, path: str, row: Sequence[int] | None) -> bool:
         stamp = tree.stamp(self.root, path)
         # What is no file and was never one, such as a submodule, has nothing to read.
         return _is_current(stamp, row) if stamp else row is None
@@ -385,9 +410,14 @@ class CodeIndex:
         return changed
 
     def _read_and_store(
-        self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None, *, is_whole: bool = False
+        self,
+        paths: Sequence[str],
+        progress: Callable[[int, int], None] = lambda *_: None,
+        *,
+        is_whole: bool = False,
+        is_urgent: bool = False,
     ) -> int:
-        """Read files, store what changed in them, and return how many changed."""
+        """Read files, store what changed in them, and return how many changed; `is_urgent` if an answer needs them."""
         requests = (writing.make_requests(self.db, batch) for batch in self._split_into_batches(paths))
         changed = file_count = 0
         for files in workers.read_files(self.root, requests, len(paths)):
@@ -395,7 +425,8 @@ class CodeIndex:
             file_count += len(files)
             progress(file_count, len(paths))
         # While another process fills the index, that process links all files in the end.
-        writing.link_files(self.db, None if is_whole else MAX_QUICK_FILES)
+        may_read_all = not is_urgent or not self.is_large()
+        writing.link_files(self.db, None if is_whole else MAX_QUICK_FILES, may_read_all=may_read_all)
         return changed
 
     def _split_into_batches(self, paths: Sequence[str]) -> Iterator[list[str]]:

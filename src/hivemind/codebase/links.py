@@ -20,7 +20,7 @@ MAX_CANDIDATES = 5
 """Maximum number of symbols for one link: overloads, or the symbols that its lines touch."""
 
 MAX_MENTION_MATCHES = 3
-"""A name in running text that fits more symbols is ignored."""
+"""A name in running text that fits more places is ignored; overloads are in one place."""
 
 MAX_SUGGESTIONS = 3
 
@@ -117,12 +117,26 @@ def find_mentions(index: CodeIndex, text: str, commit: str = "", near: Collectio
         namesakes = [symbol for symbol in matches if symbol.kind not in _PROSE_KINDS]
         in_named_files = [symbol for symbol in namesakes if symbol.path in files]
         candidates = in_named_files or [symbol for symbol in namesakes if symbol.path in near] or namesakes
-        if len(candidates) <= MAX_MENTION_MATCHES:
-            symbols.update((symbol.key, symbol) for symbol in candidates)
+        by_label: dict[str, list[Symbol]] = {}
+        for symbol in candidates:
+            by_label.setdefault(symbol.label, []).append(symbol)
+        if len(by_label) <= MAX_MENTION_MATCHES:
+            overloads = [symbol for group in by_label.values() for symbol in _keep_if_unique(group)]
+            symbols.update((symbol.key, symbol) for symbol in overloads)
     # A symbol is more precise than its file and becomes stale less often, so the file is not added too.
     symbol_paths = {symbol.path for symbol in symbols.values()}
     symbols.update((symbol.key, symbol) for symbol in files.values() if symbol.path not in symbol_paths)
     return [Anchor.of(symbol, commit) for symbol in [*symbols.values()][:MAX_ANCHORS]]
+
+
+def find_ambiguous_name(index: CodeIndex, text: str) -> tuple[str, list[str]]:
+    """The first name in a text that fits too many places to be linked, and these places; empty if there is none."""
+    for name in mentions.find_names(text):
+        fits = {place: fit for place, fit in _fit_symbols(index, name).items() if not fit.unmatched_words}
+        labels = [*dict.fromkeys(place.label for place in _select_best(fits) if place.kind not in _PROSE_KINDS)]
+        if len(labels) > MAX_MENTION_MATCHES:
+            return name, labels
+    return "", []
 
 
 def find_edited_symbols(symbols: Sequence[Symbol], source: bytes, diffs: Iterable[str]) -> list[Symbol]:

@@ -29,6 +29,7 @@ _CODELIKE = re.compile(
 )
 _PLAIN_CODE = re.compile(
     r"(?<![\w$./-])(?:_*[A-Za-z]\w*_\w+"  # snake_case
+    r"|[a-z]{3,}(?:[A-Z][a-z0-9]+)+"  # camelCase; names of products begin with a capital, or one or two small letters
     rf"|{_WORD}(?:::|#|->){_WORD}"  # Type::method
     r"|[A-Za-z]\w{2,}\.[a-z]\w{4,}"  # Class.method; suffixes of files and domains are shorter
     r")(?![\w/])"

@@ -6,12 +6,15 @@ else (without git or before the first commit) by its path.
 """
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from hivemind.codebase import git
+from hivemind.errors import Unavailable
 from hivemind.model.scope import Repository
 
 SCP_LIKE = re.compile(r"(?:[\w.+-]+@)?(?P<host>\[[^\]]+\]|[\w.-]+):(?P<path>(?!//).+)")
@@ -25,8 +28,8 @@ CASELESS_HOSTS = frozenset(
 """Hosts that ignore the case of owner and name; on any other host two spellings may be two repositories."""
 
 
-def identify(directory: Path) -> Repository:
-    """Identify the repository of a directory."""
+def identify(directory: Path, cache: Path | None = None) -> Repository:
+    """Identify the repository of a directory; in the folder `cache` it is noted where a long history begins."""
     try:
         directory = directory.resolve()
     except (OSError, ValueError, RuntimeError):
@@ -42,7 +45,11 @@ def identify(directory: Path) -> Repository:
         ids = [f"remote:{_resolve(name, directory)}" for name in (normalise_remote(remote), normalise_legacy(remote))]
         return Repository(id=ids[0], root=root, tree=tree, former_id=ids[1] if ids[1] != ids[0] else "")
     # The oldest commit of a shallow clone is only where the clone was cut, not the first commit.
-    commit = None if is_shallow == "true" else _first_commit(directory)
+    commit = (
+        None
+        if is_shallow == "true"
+        else _first_commit(directory, cache / f"first-{tree}.json" if cache and tree else None)
+    )
     return Repository(id=f"commit:{commit}" if commit else f"path:{root}", root=root, tree=tree)
 
 
@@ -136,8 +143,42 @@ def _tree_id(git_directory: Path) -> str:
     return hashlib.sha256(f"{file_status.st_ino} {file_status.st_mtime_ns}".encode()).hexdigest()[:32]
 
 
-def _first_commit(directory: Path) -> str | None:
+def _first_commit(directory: Path, note: Path | None) -> str | None:
     """The root commit; of several, the smallest id, which is the same in every clone."""
-    roots = git.run_or_empty(directory, "rev-list", "--max-parents=0", "HEAD")
+    head = git.head(directory) if note else ""
+    noted_head, root = _read_note(note) if note and head else ("", "")
+    # A history that adds no root to one with a single root begins where that one begins.
+    is_same = root and (head == noted_head or _list_roots(directory, head, f"^{noted_head}") == [])
+    roots = [root] if is_same else _list_roots(directory, "HEAD") or []
+    # Looking through a history of 100,000 commits takes a second, and every command would do that.
+    if note and head != noted_head and len(roots) == 1:
+        _write_note(note, head, roots[0])
     # Merging unrelated histories adds roots.
-    return min(roots.split()) if roots else None
+    return min(roots, default=None)
+
+
+def _list_roots(directory: Path, *revisions: str) -> list[str] | None:
+    """The commits without parents; None if git does not know a revision."""
+    try:
+        return git.run(directory, "rev-list", "--max-parents=0", *revisions, "--").decode().split()
+    except Unavailable:
+        return None
+
+
+def _read_note(note: Path) -> tuple[str, str]:
+    """The commit at which the first one was last looked for, and the first one; empty if nothing is noted."""
+    try:
+        head, root = json.loads(note.read_text("utf-8"))
+    except (OSError, ValueError, TypeError):
+        return "", ""
+    is_valid = all(isinstance(name, str) and git.COMMIT_ID.fullmatch(name) for name in (head, root))
+    return (head, root) if is_valid else ("", "")
+
+
+def _write_note(note: Path, head: str, root: str) -> None:
+    # A home that cannot be written to costs time, and nothing else.
+    with suppress(OSError):
+        note.parent.mkdir(exist_ok=True, mode=0o700)
+        part = note.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps([head, root]), "utf-8")
+        part.replace(note)

@@ -1,6 +1,5 @@
 """Read code as it was and as it is, to show what changed since a memory was written."""
 
-import re
 from pathlib import Path
 
 from hivemind.codebase import git, tree
@@ -8,13 +7,10 @@ from hivemind.codebase.symbols import outline
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.model.code import Anchor
 
-# Only hexadecimal ids, so that no option or other revision syntax reaches git.
-COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
-
 
 def read_file(root: Path, path: str, commit: str = "") -> str:
     """Read a file at a commit, by default the checked-out one; uncommitted content is never shown."""
-    if commit and not COMMIT_ID.fullmatch(commit):
+    if commit and not git.COMMIT_ID.fullmatch(commit):
         raise InvalidInput(f"{commit!r} is not a commit; give its hexadecimal id")
     commit = commit or git.head(root)
     content = _read_at_commit(root, path, commit) if commit else None
@@ -25,7 +21,7 @@ def read_file(root: Path, path: str, commit: str = "") -> str:
 
 def read_old_code(root: Path, anchor: Anchor) -> str:
     """The anchor's code at the commit of the anchor; empty if git does not have it."""
-    source = _read_at_commit(root, anchor.path, anchor.commit) if COMMIT_ID.fullmatch(anchor.commit) else None
+    source = _read_at_commit(root, anchor.path, anchor.commit) if git.COMMIT_ID.fullmatch(anchor.commit) else None
     if source is None:
         return ""
     matches = [symbol for symbol in outline(anchor.path, source).symbols if symbol.qualified == anchor.qualified]

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import compress
 
 from hivemind.codebase import git
 from hivemind.codebase.comparison import CodeDifference
@@ -15,7 +16,7 @@ from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.matching import match, similarity_key
 from hivemind.codebase.symbols import outline
-from hivemind.codebase.versions import Versions
+from hivemind.codebase.versions import HasTime, Versions, always
 from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import FILE, LOOSE_KINDS, Anchor, LineChange, Staleness, Symbol, SymbolChange
 
@@ -33,6 +34,9 @@ NO_HISTORY_PENALTY = 0.15
 MAX_INDEX_AGE_SECONDS = 3.0
 """Age of the index from which the tree is refreshed before a missing symbol is searched for."""
 
+SEARCH_SECONDS, LARGE_SEARCH_SECONDS = 0.05, 0.3
+"""How long the search for a missing symbol may take, in a small tree and in a large one."""
+
 MAX_SEARCH_FILES = 40
 """Maximum number of files in which a missing symbol is searched for."""
 
@@ -41,6 +45,7 @@ _READABLE_SIGNATURES = 60
 """Characters of two signatures that can be compared at a glance."""
 _PARAMETER_BORDER = re.compile(r"(?<=, )|(?=\))")
 _CHANGE_TEXTS = {
+    SymbolChange.UNREAD: "its file changed and is being read",
     SymbolChange.FRESH: "unchanged",
     SymbolChange.COSMETIC: "only layout, comments or local names changed",
     SymbolChange.DOCS: "documentation changed",
@@ -51,22 +56,47 @@ _CHANGE_TEXTS = {
 
 
 def judge(
-    index: CodeIndex, anchors: Sequence[Anchor], commit: str = "", *, in_passing: bool = False
+    index: CodeIndex,
+    anchors: Sequence[Anchor],
+    commit: str = "",
+    *,
+    in_passing: bool = False,
+    has_time: HasTime = always,
 ) -> list[Staleness]:
     """Judge the staleness of each anchor; only files whose stamp differs are read again.
 
     A symbol that is not in its place is searched for in the whole tree as it is now, or, `in_passing`, as last indexed.
+    What nobody has the time for is left to the background, and the index then `is_behind`.
     """
+    # Outside of git nothing is read in the background, so it is read now.
+    has_time = has_time if index.may_index else always
+    are_due = [has_time(index.estimate_seconds(anchor.path)) for anchor in anchors]
+    index.is_behind = index.is_behind or not all(are_due)
+    judgements = iter(_judge(index, [*compress(anchors, are_due)], commit, in_passing, has_time))
+    return [next(judgements) if is_due else _postpone(anchor) for anchor, is_due in zip(anchors, are_due, strict=True)]
+
+
+def _postpone(anchor: Anchor) -> Staleness:
+    return Staleness(
+        anchor=anchor, change=SymbolChange.UNREAD, edit=SymbolChange.UNREAD, text=_CHANGE_TEXTS[SymbolChange.UNREAD],
+        now=None,
+    )  # fmt: skip
+
+
+def _judge(
+    index: CodeIndex, anchors: Sequence[Anchor], commit: str, in_passing: bool, has_time: HasTime
+) -> list[Staleness]:
     symbols_by_path = {path: _load_symbols(index, path) for path in dict.fromkeys(anchor.path for anchor in anchors)}
     symbols = [_find_in_place(anchor, symbols_by_path[anchor.path]) for anchor in anchors]
     if any(symbol is None for symbol in symbols):
         commit = commit or git.head(index.root)
     symbols = [
-        symbol or _find_moved(index, anchor, commit, in_passing)
+        symbol or _find_moved(index, anchor, commit, in_passing, has_time)
         for anchor, symbol in zip(anchors, symbols, strict=True)
     ]
     pairs = [*zip(anchors, symbols, strict=True)]
-    versions = Versions(index, [anchor for anchor, symbol in pairs if symbol and _needs_text(anchor, symbol)])
+    changed_anchors = [anchor for anchor, symbol in pairs if symbol and _needs_text(anchor, symbol)]
+    versions = Versions(index, changed_anchors, has_time)
     return [
         assess_change(
             anchor, symbol, commit, versions.compare(anchor, symbol) if symbol and _needs_text(anchor, symbol) else None
@@ -102,18 +132,20 @@ def _find_in_place(anchor: Anchor, symbols: Iterable[Symbol]) -> Symbol | None:
     return max(candidates, key=lambda symbol: similarity_key(old, symbol), default=None)
 
 
-def _find_moved(index: CodeIndex, anchor: Anchor, commit: str, in_passing: bool) -> Symbol | None:
+def _find_moved(index: CodeIndex, anchor: Anchor, commit: str, in_passing: bool, has_time: HasTime) -> Symbol | None:
     """Find a symbol that is no longer in its place; the result is cached until the tree or the commit changes."""
     fact_name = "lost:" + digest(f"{anchor.label}\0{anchor.kind}\0{anchor.fingerprint}\0{anchor.commit}".encode())
     with suppress(StoreBusy):  # the process that keeps the index busy is refreshing it
         index.refresh_if_older(math.inf if in_passing else MAX_INDEX_AGE_SECONDS)
-    state = f"{commit}\0{index.generation}\0"
-    cached_place = index.get_fact(fact_name)
-    if index.generation and cached_place.startswith(state):
-        place = cached_place.removeprefix(state)
+    cached_commit, generation, place = [*index.get_fact(fact_name).split("\0", 2), "", ""][:3]
+    has_time_to_search = has_time(LARGE_SEARCH_SECONDS if index.is_large() else SEARCH_SECONDS)
+    # Without the time for a search, one in this commit that is a little older is good enough.
+    if generation and cached_commit == commit and (generation == index.generation or not has_time_to_search):
         symbols = index.symbols_of(place.partition("\0")[0])
         return next((symbol for symbol in symbols if _encode_place(symbol) == place), None)
-    if index.is_behind:  # the tree is being read in the background, and only then worth a search
+    # The tree is being read in the background, and only then worth a search.
+    index.is_behind = index.is_behind or not has_time_to_search
+    if index.is_behind:
         return None
     symbol = _search_tree(index, anchor, commit)
     with suppress(StoreBusy):

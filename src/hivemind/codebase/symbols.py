@@ -95,6 +95,8 @@ class ParsedFile(NamedTuple):
     definitions: tuple[Definition, ...]
     ignored: frozenset[_Span]
     """Comments and documentation."""
+    trees: dict[tuple[Definition, bool], object]
+    """Canonical trees of definitions, which `syntax` makes and a comparison needs several times."""
 
 
 @dataclass(slots=True)
@@ -147,7 +149,7 @@ def parse_file(path: str, source: bytes) -> ParsedFile | None:
         )
         for draft in drafts
     )  # fmt: skip
-    return ParsedFile(grammar, source, root, definitions, frozenset((*spans["comment"], *spans["doc"])))
+    return ParsedFile(grammar, source, root, definitions, frozenset((*spans["comment"], *spans["doc"])), {})
 
 
 def _parse_outline(path: str, source: bytes, grammar: Grammar, earlier: Iterable[Fingerprint]) -> Outline | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from hivemind.codebase.erased_types import find_cast_value, is_class_variable, is_lambda_type
 from hivemind.codebase.symbols import Definition, ParsedFile
 from hivemind.model.code import MEMBERLESS_KINDS
 
@@ -61,6 +62,7 @@ _OPERATION = re.compile(
 _CHOICE_WORDS = frozenset({"if", "elif", "elsif", "else", "unless", "then", "end", "?", ":"})
 _TEXT_NODE = re.compile(r"content|fragment|specifier$|^template_string$")
 _CHOICE = re.compile(r"^(?:if|unless|elif|elsif|conditional|ternary)(?:_statement|_expression|_clause|_modifier)?$")
+_SAME_KINDS = {"lexical_declaration": "variable_declaration", "inferred_parameters": "formal_parameters"}
 _CALLS = re.compile(r"call|invocation|creation|^new_|await|macro_inv")
 
 
@@ -93,6 +95,14 @@ class _Binding(NamedTuple):
 
 def build_tree(file: ParsedFile, definition: Definition, *, has_header_types: bool = True) -> Branch | None:
     """The canonical tree of a definition without its members and its own name; None if it is too large."""
+    key = (definition, has_header_types)
+    if key not in file.trees:
+        file.trees[key] = _build_definition(file, definition, has_header_types)
+    tree = file.trees[key]
+    return tree if isinstance(tree, Branch) else None
+
+
+def _build_definition(file: ParsedFile, definition: Definition, has_header_types: bool) -> Branch | None:
     builder = _Builder(file, definition, has_header_types)
     top = list(_list_nodes(file.root, definition.start, definition.end))
     if definition.kind in MEMBERLESS_KINDS:
@@ -162,13 +172,15 @@ class _Builder:
 
     def _is_erased(self, parent: Node, node: Node, field: str) -> bool:
         """Whether a node says only which type a variable inside of a body has, and that has no effect."""
+        if is_lambda_type(parent, field):
+            return True
         if not self.grammar.has_erased_types:
             return False
         if node.start_byte < self.definition.body_start:
             return not self.has_header_types and (field in _TYPE_FIELDS or _is_type_sign(parent, node))
         is_type = (field == "type" and _VARIABLE_NODE.search(parent.type)) or _ERASED_NODE.search(node.type)
         # The types in a class body are its contract.
-        return bool(is_type) and self.definition.kind in MEMBERLESS_KINDS
+        return bool(is_type) and (self.definition.kind in MEMBERLESS_KINDS or is_class_variable(node, field))
 
     def _build_leaf(self, node: Node, field: str, parent: str) -> Tree | None:
         text = _text(node)
@@ -183,6 +195,8 @@ class _Builder:
         return text if is_text else " ".join(text.split())
 
     def _build_branch(self, node: Node, depth: int) -> Tree | None:
+        if self.grammar.has_erased_types and (value := find_cast_value(node, self.source)) is not None:
+            return self.build(value, "", depth + 1, node.type)
         children: list[Tree] = []
         targets: list[Tree] = []
         values: list[Tree] = []
@@ -210,6 +224,9 @@ class _Builder:
             return choice
         if node.type == "concatenated_string" and (joined := _join_strings(children)) is not None:
             return joined
+        # A parameter of a lambda without its type.
+        if node.type == "formal_parameter" and len(children) == 1 and is_lambda_type(node, ""):
+            return children[0]
         is_cast = self.grammar.has_erased_types and _CAST_NODE.search(node.type)
         if children and (is_cast or (len(children) == 1 and _TRANSPARENT.search(node.type))):
             return children[0]
@@ -223,7 +240,7 @@ class _Builder:
             return Branch("default_parameter", tuple(children), written_names)
         # Parentheses around a tuple are a matter of style, except around a single element.
         kind = "expression_list" if node.type == "tuple" and len(children) > 1 else node.type
-        kind = "variable_declaration" if kind == "lexical_declaration" else kind
+        kind = _SAME_KINDS.get(kind, kind)
         return Branch(kind, tuple(children), written_names, values[0] if is_single and is_plain else None)
 
     def _build_gap(self, node: Node, start: int, end: int) -> list[Tree]:

@@ -1,16 +1,24 @@
 """Find the code of an anchor as it was, and compare it with the code of today."""
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from hivemind.codebase import git, tree
-from hivemind.codebase.comparison import CodeDifference, compare_versions, find_version
+from hivemind.codebase.comparison import (
+    CodeDifference,
+    MemberChange,
+    compare_versions,
+    count_changed_bytes,
+    find_version,
+    list_changed_lines,
+)
 from hivemind.codebase.extraction import Surroundings, Version
 from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.snapshots import COMMIT_ID
 from hivemind.codebase.symbols import ParsedFile, outline, parse_file
-from hivemind.errors import Unavailable
+from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import Anchor, Symbol
 
 MAX_LATER_COMMITS = 5
@@ -23,28 +31,80 @@ SEARCH_SECONDS = 0.5
 MAX_DEFINITIONS = 4
 """Definitions of one name that are looked at; a name with more says little."""
 
+PARSED_BYTES_PER_SECOND = 3_000_000
+COMPARED_BYTES_PER_SECOND = 100_000
+"""How fast files are parsed, and versions of a large function compared; for a guess of what an answer would take."""
+
+SLOW_SECONDS = 0.05
+"""A comparison that may take longer is remembered, for answers that have no time for it."""
+
 MAX_PARSED_FILES = 16
 """Syntax trees that are kept; one takes a few megabytes, and anchors in one file mostly follow each other."""
+
+
+HasTime = Callable[[float], bool]
+"""Whether somebody who waits for an answer has so many seconds left."""
+
+
+def always(seconds: float) -> bool:
+    """Somebody who has all the time that it takes."""
+    return True
 
 
 class Versions:
     """The old code of some anchors, which git has, beside the code of the working tree."""
 
-    def __init__(self, index: CodeIndex, anchors: Sequence[Anchor]) -> None:
+    def __init__(self, index: CodeIndex, anchors: Sequence[Anchor], has_time: HasTime = always) -> None:
         self._index = index
+        self._has_time = has_time
         # One call of git for all anchors.
-        self._blobs = self._read_blobs(_blob_name(anchor) for anchor in anchors if COMMIT_ID.fullmatch(anchor.commit))
+        self._blobs = self._read_blobs(
+            _blob_name(anchor) for anchor in anchors if git.COMMIT_ID.fullmatch(anchor.commit)
+        )
         self._files: dict[tuple[str, bytes], ParsedFile | None] = {}
 
     def compare(self, anchor: Anchor, new: Symbol) -> CodeDifference | None:
-        """What differs between an anchor's code and a symbol of today; None if the old code is not available."""
-        old_version = self._find_old(anchor)
+        """What differs between an anchor's code and a symbol of today; None if the old code is not available.
+
+        If the time is not enough, what was found earlier, or else that the code may differ.
+        """
         content = tree.read(self._index.root, new.path)
+        size = len(content[1] if content else b"") + len(self._blobs.get(_blob_name(anchor), b""))
+        if not self._has_time(size / PARSED_BYTES_PER_SECOND):
+            self._index.is_behind = True
+            return None
+        old_version = self._find_old(anchor)
         file = self._parse(new.path, content[1]) if content else None
         new_version = _find(file, new.qualified, new.family, new.fingerprint.raw) if file else None
         if old_version is None or new_version is None:
             return None
+        seconds = count_changed_bytes(old_version, new_version) / COMPARED_BYTES_PER_SECOND
+        if not self._has_time(seconds):
+            return self._load_difference(anchor, old_version, new, new_version)
+        difference = self._compare_thoroughly(anchor, old_version, new_version)
+        if seconds > SLOW_SECONDS:
+            self._store_difference(anchor, new, difference)
+        return difference
 
+    def _load_difference(
+        self, anchor: Anchor, old_version: Version, new: Symbol, new_version: Version
+    ) -> CodeDifference:
+        """What an earlier comparison found, else the changed lines, which may or may not matter."""
+        raw, is_own, members = json.loads(self._index.get_fact(_fact_name(anchor)) or '["", true, []]')
+        if raw != new.fingerprint.raw:
+            self._index.is_behind = True
+            is_own, members = True, []
+        changes = tuple(MemberChange(*member) for member in members)
+        lines = list_changed_lines(old_version, new_version) if is_own or changes else ()
+        return CodeDifference(is_own, changes, lines, ())
+
+    def _store_difference(self, anchor: Anchor, new: Symbol, difference: CodeDifference) -> None:
+        # Neither lines nor tokens, because the index keeps no code.
+        record = (new.fingerprint.raw, difference.is_own, difference.members)
+        with suppress(StoreBusy):
+            self._index.set_fact(_fact_name(anchor), json.dumps(record))
+
+    def _compare_thoroughly(self, anchor: Anchor, old_version: Version, new_version: Version) -> CodeDifference:
         def was_renamed(old_name: str, new_name: str) -> bool:
             return self._was_renamed(anchor, old_version, new_version, old_name, new_name)
 
@@ -66,7 +126,7 @@ class Versions:
 
     def _find_old_definitions(self, anchor: Anchor, name: str) -> list[Version]:
         """Definitions of a name at the anchor's commit, in its folder: a search of the whole tree takes too long."""
-        if not COMMIT_ID.fullmatch(anchor.commit):
+        if not git.COMMIT_ID.fullmatch(anchor.commit):
             return []
         folder = anchor.path.rpartition("/")[0] or "."
         paths = git.find_files_with_word_at(self._index.root, anchor.commit, name, folder, SEARCH_SECONDS)
@@ -79,7 +139,7 @@ class Versions:
         if source is not None and (version := self._find_in(source, anchor)):
             return version
         # The file had uncommitted changes when the anchor was made; a later commit may have them.
-        later_sources = self._read_later(anchor) if COMMIT_ID.fullmatch(anchor.commit) else ()
+        later_sources = self._read_later(anchor) if git.COMMIT_ID.fullmatch(anchor.commit) else ()
         return next((version for source in later_sources if (version := self._find_in(source, anchor))), None)
 
     def _find_in(self, source: bytes, anchor: Anchor) -> Version | None:
@@ -116,7 +176,7 @@ class Versions:
         if _occurs(new_name, old.file.source) or _occurs(old_name, new.file.source):
             return False
         places = self._index.find_by_name(new_name) if self._index.is_built else []
-        if self._index.find_by_name(old_name, limit=1) or not COMMIT_ID.fullmatch(anchor.commit):
+        if self._index.find_by_name(old_name, limit=1) or not git.COMMIT_ID.fullmatch(anchor.commit):
             return False
         if places:
             names = [f"{anchor.commit}:{path}" for path in {symbol.path for symbol in places}]
@@ -126,7 +186,7 @@ class Versions:
 
     def _was_definition_renamed(self, anchor: Anchor, old_name: str, new_name: str) -> bool:
         """Whether a definition of the new name had the old one at the anchor's commit, with the same body."""
-        if not self._index.is_built or not COMMIT_ID.fullmatch(anchor.commit):
+        if not self._index.is_built or not git.COMMIT_ID.fullmatch(anchor.commit):
             return False
         new_symbols = self._index.find_by_name(new_name, limit=MAX_DEFINITIONS)
         paths = {symbol.path for symbol in new_symbols}
@@ -168,6 +228,10 @@ def was_renamed_in_file(old: Iterable[Symbol], new: Iterable[Symbol], old_name: 
 
 def _occurs(name: str, source: bytes) -> bool:
     return re.search(rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])", source) is not None
+
+
+def _fact_name(anchor: Anchor) -> str:
+    return "compared:" + digest(f"{anchor.label}\0{anchor.kind}\0{anchor.fingerprint}\0{anchor.commit}".encode())
 
 
 def _blob_name(anchor: Anchor) -> str:

@@ -133,15 +133,18 @@ def _mark_unlinked(db: apsw.Connection, file: FileRows, *, is_new: bool) -> None
     )
 
 
-def link_files(db: apsw.Connection, limit: int | None = None) -> None:
+def link_files(db: apsw.Connection, limit: int | None = None, *, may_read_all: bool = True) -> None:
     """Resolve the imports of all files stored since the last time, by whichever process; of none if these are more.
 
+    A new or deleted file may be meant by the imports of any other; without `may_read_all` it is left for later, too.
     In many short transactions, so that other processes can write in between.
     """
     marks = list(select(db, "SELECT path, is_new, read_ns FROM unlinked"))
     if not marks or (limit is not None and len(marks) > limit):
         return
     changed, added_or_removed = {path for path, *_ in marks}, {path for path, is_new, _ in marks if is_new}
+    if added_or_removed and not may_read_all:
+        return
     for edges in imports.resolve_imports(db, changed, added_or_removed):
         with transaction(db):
             db.executemany("DELETE FROM uses WHERE file = ?", [(file,) for file in edges])

@@ -158,6 +158,8 @@ class Anchor(SymbolLocation):
 class SymbolChange(StrEnum):
     """How a symbol changed, from not at all to deleted."""
 
+    UNREAD = "unread"
+    """Its file changed and is being read, so that nothing is known yet."""
     FRESH = "fresh"
     COSMETIC = "cosmetic"
     DOCS = "docs"

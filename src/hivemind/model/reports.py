@@ -102,6 +102,8 @@ class StatusReport:
     connected: tuple[str, ...]
     waiting: int
     doubted: int
+    is_code_behind: bool
+    """Whether more code changed than could be read, so that more memories may be in doubt."""
     linked: int
     """How many memories are linked to code of this tree."""
     unlinked: int

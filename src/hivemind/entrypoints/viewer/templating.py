@@ -41,6 +41,7 @@ TITLES = {
 
 
 CHANGE_WORDS = {
+    SymbolChange.UNREAD: "being read",
     SymbolChange.FRESH: "unchanged",
     SymbolChange.COSMETIC: "layout changed",
     SymbolChange.DOCS: "documentation changed",
@@ -50,6 +51,7 @@ CHANGE_WORDS = {
     SymbolChange.SIGNATURE: "signature changed",
     SymbolChange.RENAMED: "renamed",
     SymbolChange.MOVED: "moved",
+    SymbolChange.MISSING: "being searched for",
     SymbolChange.GONE: "deleted",
 }
 """How a symbol changed, for a label beside it."""

@@ -84,7 +84,9 @@ def _print_status(report: StatusReport, repository: Repository) -> None:
     if report.linked or report.unlinked:
         unlinked_text = f", {report.unlinked:,} that seem to name code are not" if report.unlinked else ""
         print_field("code", f"{plural(report.linked, 'memory')} linked{unlinked_text}")
-    print_field("stale", f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none")
+    stale_text = f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none"
+    unread_text = "; the rest of the code is being read in the background" if report.is_code_behind else ""
+    print_field("stale", stale_text + unread_text)
     if report.unembedded > MANY_UNEMBEDDED:
         total = report.embedded + report.unembedded
         print_field("vectors", f"{report.embedded:,} of {plural(total, 'passage')}; the rest are found by words")
