@@ -7,13 +7,20 @@ memory is visible. NumPy is loaded only to compare vectors, not to write a memor
 
 import json
 from collections.abc import Iterable, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, PassageHit, Row, Vector
 from hivemind.store.projections import session_passages
-from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters, pick_rare_words
+from hivemind.store.projections.filters import (
+    MATCHES_FILTERS,
+    MAX_MATCHES,
+    PASSAGE_IS_CURRENT,
+    bind_filters,
+    pick_rare_words,
+)
 from hivemind.store.projections.vectors import KEY_BYTES, SESSION_SCOPE, checksum, hash_place
 from hivemind.store.visibility import VISIBLE
 from hivemind.text.scripts import is_unspaced
@@ -56,6 +63,8 @@ FEW_PER_HIT, MANY_PER_HIT = 2, 4
 WEIGHTS = {"text": 1.0, "parts": 0.5, "context": 0.6, "around": 0.35}
 """Of the columns of ``words`` in BM25; docs/explanation/ranking.md says what each holds."""
 BLOCK_VECTORS = 256
+COUNTS_SECONDS = 300.0
+"""How long counts of common words are kept. They only say which words to leave out, and change slowly."""
 
 
 class SqliteSearch:
@@ -66,6 +75,8 @@ class SqliteSearch:
         self._stem = stem
         self._signs: Signs | None = None
         self._generation = -1
+        self._common_counts: dict[str, dict[str, int]] = {}
+        self._counted_at = monotonic()
 
     @property
     def size(self) -> int:
@@ -248,11 +259,20 @@ class SqliteSearch:
         return pick_rare_words(words, [counts[word] for word in words])
 
     def _count_passages(self, words: Sequence[str], counts_table: str = "word_counts") -> dict[str, int]:
-        """How many passages have each word, whoever may see them."""
+        """How many passages have each word, whoever may see them; of common words, how many had it minutes ago."""
         stems = self._stem(words)
+        common = self._find_common_counts(counts_table)
+        uncounted = [stem for stem in stems if stem not in common]
         count_sql = f"SELECT term, doc FROM {counts_table} WHERE term IN (SELECT value FROM json_each(?))"
-        counts: dict[str, int] = dict(self._db.execute(count_sql, json.dumps(stems)))
-        return {word: counts.get(stem, 0) for word, stem in zip(words, stems, strict=True)}
+        counts: dict[str, int] = dict(self._db.execute(count_sql, json.dumps(uncounted))) if uncounted else {}
+        common.update((stem, count) for stem, count in counts.items() if count > MAX_MATCHES)
+        return {word: counts.get(stem) or common.get(stem, 0) for word, stem in zip(words, stems, strict=True)}
+
+    def _find_common_counts(self, counts_table: str) -> dict[str, int]:
+        """Return the counts of common stems that this process knows; counting one visits every passage that has it."""
+        if monotonic() - self._counted_at > COUNTS_SECONDS:
+            self._common_counts, self._counted_at = {}, monotonic()
+        return self._common_counts.setdefault(counts_table, {})
 
 
 def _match_expression(question: str, words: list[str]) -> str:
