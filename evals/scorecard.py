@@ -178,7 +178,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
     ),
     "Latency": (
         Row(key="recall 10k", what="warm recall at 10,000, CPU with the question's vector and the receipt", result="recall", says=_at("10,000", "CPU ms"), aim="6 ms"),
-        Row(key="recall 10k wall", what="the same in wall time, p50, while other work takes most of both cores", result="recall", says=_at("10,000", "p50 ms")),
+        Row(key="recall 10k wall", what="the same in wall time, p50, while another process writes", result="recall", says=_at("10,000", "p50 ms")),
         Row(key="recall 100k", what="warm recall at 100,000, CPU", result="recall", says=_at("100,000", "CPU ms"), aim="12 ms"),
         Row(key="recall 1m", what="warm recall at 1,000,000, CPU", result="recall", says=_at("1,000,000", "CPU ms"), aim="40 ms"),
         Row(key="remember", what="one durable write at 10,000, CPU", result="remember", says=_at("10,000", "CPU ms"), aim="3 ms"),
