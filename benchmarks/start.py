@@ -40,7 +40,7 @@ TASK = PROMPT.replace(
     b" 7 percent less, applied per line and shown on the line as well as in the sum. The percentages come from the"
     b" settings of the article group. Don't forget the gift wrapping surcharge, which isn't discounted.",
 )
-"""Long enough to be searched by meaning."""
+"""Long enough to be searched by meaning, if there is a memory that the session was not given yet."""
 LIST_TOOLS = (
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n'
     b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n'
@@ -85,12 +85,11 @@ def _rows() -> Iterator[tuple[str, list[str], bytes, str]]:
     yield "hook before an edit, silent", [*hook, "PreToolUse"], EDIT, "3.5 x bare"
     yield "hook before a command, silent", [*hook, "PreToolUse"], COMMAND, "3.5 x bare"
     yield "hook after a failure, silent", [*hook, "PostToolUseFailure"], FAILURE, "3.5 x bare"
-    yield "hook, a task of 60 words", [*hook, "UserPromptSubmit"], TASK, "250 ms"
     yield "hivemind recall, by meaning", [*cli, "recall", "when do deploys run"], b"", "350 ms"
 
 
 def _speaking(home: Path, environ: dict[str, str]) -> Iterator[tuple[str, list[float]]]:
-    """Yield the cost of hooks that tell something at an action, each time in a new session."""
+    """Yield the cost of hooks that search by meaning or tell something at an action, each time in a new session."""
     root = home / "actions"
     root.mkdir()
     (root / "pay.py").write_text("def charge(card):\n    return card.take()\n")
@@ -99,9 +98,11 @@ def _speaking(home: Path, environ: dict[str, str]) -> Iterator[tuple[str, list[f
         mind.remember("Cards are charged once", kind=Kind.DECISION, links=["pay.py::charge"])
         mind.remember("Use pnpm, not npm", kind=Kind.CONVENTION)
         mind.remember("ECONNREFUSED on port 5432: start the database with make db", kind=Kind.FIX)
+    task = json.loads(TASK)["prompt"]
     edit = {"file_path": "pay.py", "old_string": "card.take()", "new_string": "card.give()"}
     error = "Exit code 1\nError: connect ECONNREFUSED 127.0.0.1:5432"
     rows: list[tuple[str, str, dict[str, Any]]] = [
+        ("hook, a task of 60 words", "UserPromptSubmit", {"prompt": task}),
         ("hook before an edit, speaking", "PreToolUse", {"tool_name": "Edit", "tool_input": edit}),
         ("hook before a command, speaking", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "npm i"}}),
         (

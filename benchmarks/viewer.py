@@ -8,7 +8,6 @@ The baseline is a page of the same server that does not read the store. Texts an
 
 import argparse
 import http.client
-import random
 import socket
 import statistics
 import tempfile
@@ -23,9 +22,8 @@ from urllib.parse import quote_plus
 import uvicorn
 from starlette.requests import Request
 
-from benchmarks.corpus import sentences
 from benchmarks.measure import cpu_and_wall, quantiles
-from benchmarks.recall import RandomVectors, fill, open_memory
+from benchmarks.recall import MadeUpWords, RandomVectors, fill, open_memory
 from hivemind import Hivemind
 from hivemind.entrypoints.viewer import build
 from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, load_key, make_site
@@ -44,18 +42,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memories", type=int, default=100_000, help="number of memories in the store")
     memory_count = parser.parse_args().memories
-    chance = random.Random(3)
+    texts = MadeUpWords(3)
     model = RandomVectors()
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
         with open_memory(home, "here") as here, open_memory(home, "there") as there:
             for mind in (here, there):
                 mind._context.embedder.meaning = SemanticIndex(model)
-                mind.remember(sentences(chance, 1)[0])
+                mind.remember(texts.write(1)[0])
             here.maintenance.catch_up()
-            fill(here, model, chance, memory_count * 9 // 10)
-            fill(there, model, chance, memory_count // 10)
-            questions = [" ".join(text.split()[:5]) for text in sentences(chance, ROUNDS)]
+            fill(here, model, texts, memory_count * 9 // 10)
+            fill(there, model, texts, memory_count // 10)
+            questions = [" ".join(text.split()[:5]) for text in texts.write(ROUNDS)]
             for question in questions:
                 here.recall(question)
 

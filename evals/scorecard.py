@@ -218,7 +218,7 @@ memory. Targets are our own.
   what is said now (LoCoMo-Plus). No search by similarity finds much there, because its authors left out pairs that BM25 or
   an embedding model rates as similar (arXiv 2602.10715).
 * On BEAM, on LoCoMo and on repositories that nothing was chosen on, recall is below our targets.
-* A warm recall costs more CPU than its targets, and a machine that joins slightly more.
+* Below a million memories a warm recall costs more CPU than its targets, and a machine that joins slightly more.
 * In a repository as small as the one of these tasks, a plain file of notes costs fewer tokens, as long as nothing in it
   becomes stale or has to be erased.
 

@@ -1,5 +1,7 @@
 """The reference figures were computed by torch in 32-bit floats, from the weights before they became integers."""
 
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,7 @@ from hivemind.recall.embedder import (
     load_default,
 )
 from hivemind.recall.tokenizer import Tokenizer
-from hivemind.recall.weights import MODEL_FILE, Weights
+from hivemind.recall.weights import MODEL_FILE, SHA256, VERIFIED_SECONDS, Weights
 
 QUESTION = "How do I undo my last commit?"
 ANSWER = "git reset --soft HEAD~1 takes back the newest change and keeps the files"
@@ -159,3 +161,39 @@ def test_one_changed_bit_keeps_the_weights_from_being_read(tmp_path: Path) -> No
 
     with pytest.raises(Unavailable, match="does not match its published checksum"):
         Weights.read(copy)
+
+
+def test_a_verified_file_is_read_again_without_its_checksum_until_it_changes(tmp_path: Path) -> None:
+    copy, mark = tmp_path / "weights", tmp_path / "mark"
+    content = bytearray(MODEL_FILE.read_bytes())
+    copy.write_bytes(content)
+    Weights.read(copy, mark=mark)
+    identity = mark.read_text()
+
+    assert Weights.read(copy, mark=mark).merges
+    assert mark.read_text() == identity
+
+    content[-1] ^= 1
+    copy.write_bytes(content)
+    with pytest.raises(Unavailable, match="does not match its published checksum"):
+        Weights.read(copy, mark=mark)
+
+
+def test_a_mark_of_another_file_or_of_an_earlier_day_does_not_count(tmp_path: Path) -> None:
+    damaged, mark = tmp_path / "weights", tmp_path / "mark"
+    damaged.write_bytes(MODEL_FILE.read_bytes()[:-1] + b"x")
+    Weights.read(mark=mark)
+    with pytest.raises(Unavailable, match="does not match its published checksum"):
+        Weights.read(damaged, mark=mark)
+
+    status = damaged.stat()
+    identity = f"{SHA256} {status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
+    mark.write_text(identity)
+    Weights.read(damaged, mark=mark)
+    os.utime(mark, (time.time() - 2 * VERIFIED_SECONDS,) * 2)
+    with pytest.raises(Unavailable, match="does not match its published checksum"):
+        Weights.read(damaged, mark=mark)
+
+
+def test_a_mark_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
+    assert Weights.read(mark=tmp_path / "missing" / "mark").merges

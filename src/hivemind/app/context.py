@@ -53,6 +53,8 @@ def quietly(count: int, total: int) -> None:
     """Ignore progress."""
 
 
+MODEL_MARK = "model.verified"
+"""Beside the stores: when the file of the embedding model was last verified, and which file it was."""
 INDEXING_PAUSE_SECONDS = 60.0
 """A process starts indexing in the background at most this often."""
 
@@ -60,8 +62,9 @@ INDEXING_PAUSE_SECONDS = 60.0
 class LazyEmbedder:
     """The embedding model, loaded on first use; the requests to a hub share one."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, home: Path | None = None) -> None:
         self._name = name
+        self._mark = home / MODEL_MARK if home else None
         self.missing_because = ""
         """Why there is no model, if there is none."""
 
@@ -72,7 +75,7 @@ class LazyEmbedder:
         # The threads of OpenBLAS spin while they wait, and take the processor from the agent.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         try:
-            index: SemanticIndex = importlib.import_module("hivemind.recall.embeddings").load(self._name)
+            index: SemanticIndex = importlib.import_module("hivemind.recall.embeddings").load(self._name, self._mark)
         except Unavailable as error:
             self.missing_because = str(error)
             return None
@@ -113,7 +116,7 @@ class Context:
         self.settings = settings
         self.author = author
         self.clock = clock
-        self.embedder = embedder or LazyEmbedder(settings.model)
+        self.embedder = embedder or LazyEmbedder(settings.model, self.home)
         self._indexing_started_at = -math.inf
         self.factory = EventFactory(
             writer=author, clock=clock, redact=partial(redact, known_secrets=collect_secrets(os.environ))

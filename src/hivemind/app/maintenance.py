@@ -111,7 +111,7 @@ class Maintenance:
             importlib.import_module("hivemind.recall.models").load(name)
         write_setting(self._context.settings.home, "model", name)
         self._context.settings = replace(self._context.settings, model=name)
-        self._context.embedder = LazyEmbedder(name)
+        self._context.embedder = LazyEmbedder(name, self._context.home)
         return self.model()
 
     def compare_models(self, names: Sequence[str]) -> "tuple[ModelComparison, ...]":

@@ -8,10 +8,14 @@ from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
 
 
 def to_plain(value: Any, *, terse: bool = False) -> Any:
     """The value as dicts, lists, strings and numbers; terse omits fields that have their default."""
+    # Most values are plain already, and asking whether one is a dataclass takes longer than all else.
+    if type(value) in PLAIN_TYPES:
+        return value
     if dataclasses.is_dataclass(value):
         return {
             field.name: to_plain(content, terse=terse)

@@ -521,11 +521,18 @@ NOT_FREE_TEXT = {
 }  # fmt: skip
 
 
+@cache
+def _list_free_text(shape: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(shape) if field.name not in NOT_FREE_TEXT]
+
+
 def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         # Redaction must not touch ids, digests and timestamps, or the fact would no longer be valid.
-        fields = [field.name for field in dataclasses.fields(value) if field.name not in NOT_FREE_TEXT]
-        return dataclasses.replace(value, **{name: _change_strings(getattr(value, name), change) for name in fields})
+        texts = {name: getattr(value, name) for name in _list_free_text(type(value))}
+        changed_texts = {name: _change_strings(text, change) for name, text in texts.items()}
+        # Mostly nothing changes, and a copy of every line of a receipt takes longer than this comparison.
+        return value if changed_texts == texts else dataclasses.replace(value, **changed_texts)
     if isinstance(value, Metadata):
         return value.change_text(change)
     if isinstance(value, tuple):

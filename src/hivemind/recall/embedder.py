@@ -1,7 +1,7 @@
 """Turn text into vectors on this machine, with the model that is installed with the package."""
 
 from collections.abc import Sequence
-from functools import cache
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -60,11 +60,11 @@ class Embedder(Protocol):
         """Return how common a word is, 0 for the most common; None if the model's vocabulary does not have it."""
 
 
-# Reading and verifying 18 MB of weights costs more than embedding a question.
-@cache
-def load_default() -> "ShippedModel":
-    """Return the shipped model, loaded once per process."""
-    return ShippedModel(Weights.read())
+def load_default(mark: Path | None = None) -> "ShippedModel":
+    """Return the shipped model, loaded once per process; its checksum is verified once a day with a file for a mark."""
+    if not _loaded_models:
+        _loaded_models.append(ShippedModel(Weights.read(mark=mark)))
+    return _loaded_models[0]
 
 
 class ShippedModel:
@@ -265,3 +265,5 @@ def _choose_tiling() -> Tiling:
 
 _AVERAGE = np.full(ShippedModel.dimension, 1 / ShippedModel.dimension, np.float32)
 _GELU_SCALE = (2 / np.pi) ** 0.5
+# Reading and verifying 18 MB of weights costs more than embedding a question.
+_loaded_models: list[ShippedModel] = []

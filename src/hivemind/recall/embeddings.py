@@ -5,6 +5,7 @@ Vectors are made after memories are written. Recall works while some are missing
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 from hivemind.model.recall import SHIPPED_MODEL, Query
 from hivemind.recall import models, similarity
@@ -18,9 +19,9 @@ from hivemind.text.thesaurus import name_concepts
 BATCH_SIZE = 32
 
 
-def load(model: str) -> "SemanticIndex":
-    """Load the model that the setting ``model`` names."""
-    return SemanticIndex(models.load(model))
+def load(model: str, mark: Path | None = None) -> "SemanticIndex":
+    """Load the model that the setting ``model`` names; the file ``mark`` says when its checksum was verified."""
+    return SemanticIndex(models.load(model, mark))
 
 
 class SemanticIndex:

@@ -7,6 +7,7 @@ endpoint leave the machine.
 import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -20,10 +21,10 @@ KEY_VARIABLE = "HIVEMIND_EMBEDDINGS_KEY"
 TIMEOUT_SECONDS = 30
 
 
-def load(name: str) -> Embedder:
-    """Load the model that the setting ``model`` names; the shipped one if the name is empty."""
+def load(name: str, mark: Path | None = None) -> Embedder:
+    """Load the model that the setting ``model`` names; the shipped one, with a mark of its checksum, if it is empty."""
     if not name:
-        return embedder.load_default()
+        return embedder.load_default(mark)
     if name == NONE:
         raise Unavailable("the setting model is 'none', so recall searches by words alone")
     if name.startswith(("http://", "https://")):

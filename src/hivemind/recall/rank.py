@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from itertools import islice
+from typing import NamedTuple
 
-from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import find_time_window
 from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Detail, Hit, Query, Signal
@@ -40,8 +40,8 @@ Window = tuple[str, str] | None
 """The start and end of the time that a question names, if it names one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+# A tuple, for the same reason as a candidate.
+class Ranked(NamedTuple):
     """A memory with its score and its best passage."""
 
     candidate: Candidate
@@ -56,7 +56,7 @@ class Ranked:
 def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION) -> list[Ranked]:
     """Sort the memories of the candidates by how well they match, best first."""
     # BM25 scores have no fixed scale, so they are compared with the best of this query.
-    most_words = max((candidate.words for candidate in candidates), default=0.0)
+    most_words = max((candidate.passage.score for candidate in candidates), default=0.0)
     weight = weigh_words(query, candidates, fusion)
     # A pasted text matches long memories for good reason.
     penalty = fusion.passages_penalty if len(query.text) <= PASTED_CHARACTERS else 0.0
@@ -164,7 +164,7 @@ def _score(
     # Most memories have one passage, and this runs for every candidate.
     if len(passages) == 1:
         best = passages[0]
-        words, meaning = best.words, best.meaning
+        words, meaning = best.passage.score, best.meaning
     else:
         best = max(passages, key=lambda place: _fit(place, most_words, weight))
         words = _average_best([candidate.words for candidate in passages])

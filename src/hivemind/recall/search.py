@@ -1,10 +1,8 @@
 """Find candidates: visible passages that match a question by their words or their meaning."""
 
 from dataclasses import replace
-from heapq import nlargest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from hivemind.formats.dataclass import dataclass
 from hivemind.model.recall import Query
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import words
@@ -21,8 +19,8 @@ PASTED_CHARACTERS = 400
 """A question longer than this is a pasted text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+# A tuple, because a recall makes hundreds of them.
+class Candidate(NamedTuple):
     """A passage that may answer, with the scores of its words and its meaning."""
 
     passage: PassageHit
@@ -37,9 +35,11 @@ class Candidate:
 
 def find_candidates(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[Candidate]:
     """Search the visible passages by words and, with a model, by meaning."""
+    candidates = _find(db, query, meaning)
     # A phrase in quotes must match word for word. If none does, the question is still answered as well as possible.
-    unquoted_query = replace(query, text=query.text.replace('"', " "))
-    return _find(db, query, meaning) or (_find(db, unquoted_query, meaning) if extract_phrases(query.text) else [])
+    if candidates or not extract_phrases(query.text):
+        return candidates
+    return _find(db, replace(query, text=query.text.replace('"', " ")), meaning)
 
 
 def _find(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[Candidate]:
@@ -50,6 +50,7 @@ def _find(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[C
     cosines = query_vector.compare(db, also=set(passages)) if query_vector else {}
     # Meaning adds no candidates that lack a phrase in quotes.
     is_phrase = bool(extract_phrases(query.text))
-    nearest = [] if is_phrase else nlargest(max(MOST_BY_MEANING, query.limit), cosines, key=lambda key: cosines[key])
+    nearest = [] if is_phrase else sorted(cosines, key=cosines.__getitem__, reverse=True)
+    nearest = nearest[: max(MOST_BY_MEANING, query.limit)]
     passages |= {passage.key: passage for passage in words.get_passages(db, set(nearest) - set(passages))}
     return [Candidate(passage, cosines.get(passage.key)) for passage in passages.values()]

@@ -7,7 +7,6 @@ the figures.
 
 import re
 from collections.abc import Sequence
-from heapq import nlargest
 
 from hivemind.formats.dataclass import dataclass
 from hivemind.model.recall import Query
@@ -44,7 +43,7 @@ IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\(|::|\.\w+\(|\w/\w+\.\w")
 
 def weigh_words(query: Query, candidates: Sequence[Candidate], fusion: Fusion = FUSION) -> float:
     """Return the weight of words for this question, between 0 and 1."""
-    by_words = nlargest(LOOKED_AT, candidates, key=lambda candidate: candidate.words)
+    by_words = sorted(candidates, key=lambda candidate: candidate.passage.score, reverse=True)[:LOOKED_AT]
     shared_words_factor = _weigh_shared_words(query, by_words)
     if is_beyond_latin(query.text):
         return OTHER_SCRIPT_WEIGHT * shared_words_factor
@@ -65,7 +64,7 @@ def _weigh_shared_words(query: Query, by_words: Sequence[Candidate]) -> float:
 
 def _measure_code(candidates: Sequence[Candidate], by_words: Sequence[Candidate]) -> float:
     """Return how far the best candidates are code: 0 for prose, 1 for code."""
-    by_meaning = nlargest(LOOKED_AT, candidates, key=lambda candidate: candidate.meaning or 0.0)
+    by_meaning = sorted(candidates, key=lambda candidate: candidate.meaning or 0.0, reverse=True)[:LOOKED_AT]
     return measure_code_share(
         "".join({candidate.passage.text[:CHARACTERS_LOOKED_AT] for candidate in (*by_words, *by_meaning)})
     )

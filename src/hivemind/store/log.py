@@ -502,7 +502,9 @@ def keep_body(db: Database, position: int, event: Event, salt: bytes, content: s
         _discard_refused(db, event.fact.bodies)
     # An edit can arrive after the erasure of its memory; its content stays out.
     elif db.one(
-        f"SELECT 1 FROM erased, events WHERE position = ? AND (name = about OR (name = id AND {REPEATING}))", position
+        "SELECT 1 FROM events WHERE position = ? AND (EXISTS (SELECT 1 FROM erased WHERE name = about)"
+        f" OR ({REPEATING} AND EXISTS (SELECT 1 FROM erased WHERE name = id)))",
+        position,
     ):
         return False
     # Other facts stay plain JSON, because statements read them with json_extract.

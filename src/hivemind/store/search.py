@@ -7,15 +7,21 @@ memory is visible. NumPy is loaded only to compare vectors, not to write a memor
 
 import json
 from collections.abc import Iterable, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, PassageHit, Row, Vector
 from hivemind.store.projections import session_passages
-from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters, pick_rare_words
+from hivemind.store.projections.filters import (
+    MATCHES_FILTERS,
+    MAX_MATCHES,
+    PASSAGE_IS_CURRENT,
+    bind_filters,
+    pick_rare_words,
+)
 from hivemind.store.projections.vectors import KEY_BYTES, SESSION_SCOPE, checksum, hash_place
-from hivemind.store.projections.words import PASSAGE_COLUMNS
 from hivemind.store.visibility import VISIBLE
 from hivemind.text.scripts import is_unspaced
 from hivemind.text.terms import expand_question
@@ -31,14 +37,17 @@ SEARCH = (
     "WITH best AS MATERIALIZED ("
     "SELECT rowid AS key, -bm25(words, :text, :parts, :context, :around) AS score FROM words"
     " WHERE words MATCH :asked ORDER BY score DESC LIMIT :looked_at),"
-    # Texts are read only of visible passages that rank high enough; reading them costs most.
+    # With every column that is needed of a memory, so that only the texts of the results are read afterwards.
     " seen AS MATERIALIZED ("
-    "SELECT best.key, best.score, p.memory FROM best JOIN passages p ON p.key = best.key"
-    f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}"
+    "SELECT best.score, p.key, m.id, m.kind, m.trust, m.repo, m.revised_at FROM best"
+    " JOIN passages p ON p.key = best.key JOIN memories m ON m.key = p.memory"
+    f" WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}"
     # The id breaks ties, so that the same query always gives the same order.
     " ORDER BY best.score DESC, m.id LIMIT :limit)"
-    f" SELECT {PASSAGE_COLUMNS}, seen.score, (SELECT count(*) FROM best) FROM seen JOIN passages p ON p.key = seen.key"
-    " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key ORDER BY seen.score DESC, m.id"
+    # The table in which FTS5 keeps texts: reading them through the index takes twice as long.
+    " SELECT seen.key, seen.id, seen.kind, seen.trust, seen.repo, seen.revised_at, c.c0, c.c2, seen.score,"
+    " (SELECT count(*) FROM best), (SELECT min(score) FROM best)"
+    " FROM seen JOIN words_content c ON c.id = seen.key ORDER BY seen.score DESC, seen.id"
 )
 SEARCH_SESSIONS = (
     "WITH best AS MATERIALIZED ("
@@ -49,11 +58,13 @@ SEARCH_SESSIONS = (
     # The newer of two equal passages comes first.
     " ORDER BY best.score DESC, best.key DESC LIMIT :limit"
 )
-CANDIDATES_PER_HIT = 4
+FEW_PER_HIT, MANY_PER_HIT = 2, 4
 """How many matches are checked for visibility per wanted hit, before all matches are."""
 WEIGHTS = {"text": 1.0, "parts": 0.5, "context": 0.6, "around": 0.35}
 """Of the columns of ``words`` in BM25; docs/explanation/ranking.md says what each holds."""
 BLOCK_VECTORS = 256
+COUNTS_SECONDS = 300.0
+"""How long counts of common words are kept. They only say which words to leave out, and change slowly."""
 
 
 class SqliteSearch:
@@ -64,6 +75,8 @@ class SqliteSearch:
         self._stem = stem
         self._signs: Signs | None = None
         self._generation = -1
+        self._common_counts: dict[str, dict[str, int]] = {}
+        self._counted_at = monotonic()
 
     @property
     def size(self) -> int:
@@ -92,12 +105,23 @@ class SqliteSearch:
         if not expression:
             return []
         values = bind_filters(query) | WEIGHTS | {"asked": expression, "limit": limit}
-        # The best matches are usually visible. Only if too few are, and there are more, every match is checked.
-        looked_at = CANDIDATES_PER_HIT * limit
-        rows = self._db.execute(SEARCH, values | {"looked_at": looked_at})
-        if not rows or (len(rows) < limit and rows[0][-1] == looked_at):
-            rows = self._db.execute(SEARCH, values | {"looked_at": -1})
-        return [PassageHit(*row[:-1]) for row in rows]
+        return [PassageHit(*row[:-2]) for row in self._find_matches(values, limit)]
+
+    def _find_matches(self, values: dict[str, Any], limit: int) -> list[Row]:
+        """Rows of ``SEARCH``. The best matches are usually visible; only if too few are, others are checked too."""
+        few, many = FEW_PER_HIT * limit, MANY_PER_HIT * limit
+        rows = self._db.execute(SEARCH, values | {"looked_at": few})
+        # The last two columns are the number of matches that were checked, and their lowest score.
+        if rows and rows[0][-2] < few:
+            return rows
+        # Ids decide among equal scores, so there must be no such passage among those that were not checked.
+        if len(rows) == limit and rows[-1][-3] > rows[-1][-1]:
+            return rows
+        if rows and 2 * len(rows) >= limit:
+            rows = self._db.execute(SEARCH, values | {"looked_at": many})
+            if len(rows) == limit or rows[0][-2] < many:
+                return rows
+        return self._db.execute(SEARCH, values | {"looked_at": -1})
 
     def find_unknown(self, words: Sequence[str]) -> list[str]:
         """Words that no passage has, whoever may see it."""
@@ -165,7 +189,7 @@ class SqliteSearch:
         if not expression:
             return []
         values = session_passages.bind_filters(query) | WEIGHTS | {"asked": expression, "limit": limit}
-        rows = self._db.execute(SEARCH_SESSIONS, values | {"looked_at": CANDIDATES_PER_HIT * limit})
+        rows = self._db.execute(SEARCH_SESSIONS, values | {"looked_at": MANY_PER_HIT * limit})
         if len(rows) < limit:
             rows = self._db.execute(SEARCH_SESSIONS, values | {"looked_at": -1})
         return [row[0] for row in rows]
@@ -235,11 +259,20 @@ class SqliteSearch:
         return pick_rare_words(words, [counts[word] for word in words])
 
     def _count_passages(self, words: Sequence[str], counts_table: str = "word_counts") -> dict[str, int]:
-        """How many passages have each word, whoever may see them."""
+        """How many passages have each word, whoever may see them; of common words, how many had it minutes ago."""
         stems = self._stem(words)
+        common = self._find_common_counts(counts_table)
+        uncounted = [stem for stem in stems if stem not in common]
         count_sql = f"SELECT term, doc FROM {counts_table} WHERE term IN (SELECT value FROM json_each(?))"
-        counts: dict[str, int] = dict(self._db.execute(count_sql, json.dumps(stems)))
-        return {word: counts.get(stem, 0) for word, stem in zip(words, stems, strict=True)}
+        counts: dict[str, int] = dict(self._db.execute(count_sql, json.dumps(uncounted))) if uncounted else {}
+        common.update((stem, count) for stem, count in counts.items() if count > MAX_MATCHES)
+        return {word: counts.get(stem) or common.get(stem, 0) for word, stem in zip(words, stems, strict=True)}
+
+    def _find_common_counts(self, counts_table: str) -> dict[str, int]:
+        """Return the counts of common stems that this process knows; counting one visits every passage that has it."""
+        if monotonic() - self._counted_at > COUNTS_SECONDS:
+            self._common_counts, self._counted_at = {}, monotonic()
+        return self._common_counts.setdefault(counts_table, {})
 
 
 def _match_expression(question: str, words: list[str]) -> str:

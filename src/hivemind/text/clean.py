@@ -73,6 +73,9 @@ def decode_text(raw: bytes, what: str = "the text") -> str:
 
 def neutralise(text: str) -> str:
     """Text without control and invisible characters, which a terminal would execute or a person would not see."""
+    # Most lines are plain; the four patterns below would take six times as long to find nothing.
+    if text.isascii() and text.isprintable():
+        return text
     lines = LINE_ENDS.sub("\n", text)
     # Control characters leave a visible replacement character; invisible ones leave nothing.
     visible_text = INVISIBLE_CHARACTERS.sub(lambda match: match["kept"] or "", UNSAFE_CHARACTERS.sub("\ufffd", lines))

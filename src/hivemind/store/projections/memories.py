@@ -422,4 +422,6 @@ def _parse_memory(row: Row) -> Memory:
     # Only traces have an action.
     if columns["action"]:
         columns["trace"] = {name: columns[name] for name in ("agent", "action", "reasoning", "result")}
-    return from_plain(Memory, columns | {name: json.loads(columns[name]) for name in JSON_COLUMNS})
+    # Most lists of a memory are empty.
+    parsed_columns = {name: [] if columns[name] == "[]" else json.loads(columns[name]) for name in JSON_COLUMNS}
+    return from_plain(Memory, columns | parsed_columns)

@@ -30,8 +30,6 @@ CREATE VIRTUAL TABLE word_counts USING fts5vocab (words, row);
 """
 """With secure-delete, FTS5 removes the words of a deleted text at once instead of only marking them as deleted."""
 
-PASSAGE_COLUMNS = "p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, w.text, w.context"
-
 NEIGHBOUR_CHARACTERS = 300
 """Characters of each neighbour that are indexed with a passage; whole neighbours would outweigh long texts."""
 
@@ -50,12 +48,13 @@ class Passage:
 
 
 def get_passages(db: Database, keys: Iterable[int]) -> list[PassageHit]:
-    """Passages by key, with a score of 0."""
+    """Passages in the order of their keys, with a score of 0."""
     rows = db.execute(
-        f"SELECT {PASSAGE_COLUMNS} FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key"
+        "SELECT p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, w.text, w.context"
         # In Postgres json_each returns text, and keys are numbers.
-        " WHERE p.key IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
-        json.dumps(list(keys)),
+        " FROM json_each(?) c JOIN passages p ON p.key = CAST(c.value AS BIGINT)"
+        " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key",
+        json.dumps(sorted(keys)),
     )
     return [PassageHit(*(*row, 0.0)) for row in rows]
 
