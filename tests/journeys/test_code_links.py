@@ -12,6 +12,7 @@ from threading import Event, Thread
 import pytest
 
 from hivemind import Hit, Hivemind, Scope
+from hivemind.app import answers
 from hivemind.entrypoints.mcp import calls
 from hivemind.model.claim import Claim
 from hivemind.model.events import ObservationMade
@@ -336,6 +337,22 @@ def test_what_is_said_unasked_is_judged_by_the_code_too(shop: Path, open_mind: O
     lines = "verify before acting · `log_failure(record, attempts)` → `sleep(attempts)`; added `notify(record.owner)`]"
     assert all(JWT in said and "verify before acting" not in said for said in sure)
     assert all(JWT in said and lines in said for said in doubted)
+
+
+def test_a_machine_that_is_always_too_slow_still_judges_small_code(
+    shop: Path, open_mind: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "UNASKED_SECONDS", 0.0)
+    monkeypatch.setattr(answers, "ASKED_SECONDS", 0.0)
+    mind = open_mind(shop)
+    mind.remember(JWT, kind=Kind.DECISION, links=[LINK])
+    sure = mind.brief()
+
+    rewrite(shop)
+
+    assert not sure.is_code_behind
+    assert "verify before acting" in mind.brief().text
+    assert "verify before acting" in mind.recall("why does auth use a custom JWT library?").text
 
 
 def test_a_memory_is_told_what_the_code_says_instead_of_its_words(shop: Path, open_mind: Open) -> None:
