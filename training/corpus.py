@@ -108,12 +108,12 @@ def gather(mirror: Path, uses: Sequence[str], rng: random.Random, scale: float) 
         yield from take(_read_commits(mirror, rng))
     names = _list_blobs(mirror, uses)
     originals = set(filter(None, map(original_path, names))) if "translations" in uses else set()
-    english = dict(_read_blobs(mirror, {path: names[path] for path in sorted(originals & names.keys())}))
+    english = dict(read_blobs(mirror, {path: names[path] for path in sorted(originals & names.keys())}))
     paths = sorted(names)
     rng.shuffle(paths)
     for start in range(0, len(paths), FILES_AT_ONCE):
         batch = [path for path in paths[start : start + FILES_AT_ONCE] if not is_full(_kind_of(path))]
-        for path, text in _read_blobs(mirror, {path: names[path] for path in batch}):
+        for path, text in read_blobs(mirror, {path: names[path] for path in batch}):
             original = english.get(original_path(path), "")
             if original:
                 pair_page = pairs.pair_translated_command if path.startswith("pages") else pairs.pair_translation
@@ -212,7 +212,7 @@ def _list_blobs(mirror: Path, uses: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _read_blobs(mirror: Path, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+def read_blobs(mirror: Path, names: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Yield path and text of these blobs; missing ones are left out."""
     command = ["git", "-C", str(mirror), "cat-file", "--batch"]
     wanted = "\n".join(names.values()).encode() + b"\n"

@@ -61,7 +61,7 @@ def expand(pairs: Sequence[Pair], rng: random.Random) -> Rows:
     for pair in pairs:
         kind = "other" if pair.kind.startswith("other") else pair.kind
         number = rows.add_text(pair.text, pair.english_text)
-        if len(pair.query) > 8:
+        if len(pair.query) > (1 if kind == "other" else 8):
             rows.add_query(kind, pair.query, number, is_natural=pair.is_natural, english=pair.english_query)
         for query, is_natural in make_queries(kind, pair, rng):
             rows.add_query(kind, query, number, is_natural=is_natural)

@@ -46,6 +46,7 @@ def main() -> None:
     print(f"embedded after {time.monotonic() - started:.0f} s", flush=True)
     owners, kinds = (torch.from_numpy(tokens[name].astype(np.int64)) for name in ("owners", "kind"))
     kind_names = tokens["kinds"].tolist()
+    share = torch.from_numpy(tokens["share"])[kinds]
     natural = find_natural(torch.from_numpy(tokens["natural"]), kind_names, kinds, owners, list(vectors.values()))
     torch.save(
         {
@@ -54,7 +55,7 @@ def main() -> None:
             "owners": owners,
             "kinds": kind_names,
             "kind": kinds,
-            "share": torch.from_numpy(tokens["share"])[kinds],
+            "shares": torch.stack([1 - share, share], dim=1),
             "natural": natural,
             "vectors": vectors,
             "cluster": cluster(vectors["granite"][1], owners, kinds, options.device),

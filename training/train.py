@@ -23,6 +23,8 @@ from training.export import unpack
 TEMPERATURE = 0.04
 SHARPNESS = 2.0
 """How steeply the teachers' standard scores become shares."""
+FOCUS = (1.0, 2.0)
+"""The order is compared as it is, and once more twice as steeply, so that the first places count."""
 NATURAL_WEIGHT = 0.3
 ASKED_WEIGHT = 1.0
 """How much it counts that a pair belongs together; more where a language model wrote the question for the text."""
@@ -116,9 +118,9 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
     """Teach the student the teachers' order of rivals, and natural pairs."""
     device = options.device
     queries, texts = (Texts(data[name], device) for name in ("queries", "texts"))
-    owners, share = (data[name].to(device) for name in ("owners", "share"))
+    owners, shares = (data[name].to(device) for name in ("owners", "shares"))
     natural = weigh_pairs(data).to(device)
-    teachers = [tuple(part.to(device) for part in data["vectors"][name]) for name in ("granite", "arctic")]
+    teachers = [tuple(part.to(device) for part in vectors) for vectors in data["vectors"].values()]
     groups = Groups(data, device, dict(part.split("=") for part in options.more.split(",") if part))
     optimiser = torch.optim.AdamW(model.parameters(), lr=options.rate, weight_decay=0.01, fused=device == "cuda")
     rng = np.random.default_rng(options.seed)
@@ -131,8 +133,8 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
         chosen = groups.draw(options.batch, rng)
         owner = owners[chosen]
         with torch.no_grad():
-            query_scores = blend([q[chosen].float() @ t[owner].float().T for q, t in teachers], share[chosen])
-            text_scores = blend([t[owner].float() @ t[owner].float().T for _, t in teachers], share[chosen])
+            query_scores = blend([q[chosen].float() @ t[owner].float().T for q, t in teachers], shares[chosen])
+            text_scores = blend([t[owner].float() @ t[owner].float().T for _, t in teachers], shares[chosen])
         weights = halve(model)
         query = torch.func.functional_call(model, weights, (queries.take(chosen),))
         text = torch.func.functional_call(model, weights, (texts.take(owner),))
@@ -207,12 +209,10 @@ def _split(labels: Tensor, device: str) -> list[Tensor]:
     return [part.to(device) for part in order.split(torch.bincount(labels).tolist()) if len(part) > 1]
 
 
-def blend(similarities: list[Tensor], share: Tensor) -> Tensor:
-    """Return the teachers' standard scores of each text, mixed by kind."""
-    first, second = (
-        (matrix - matrix.mean(1, keepdim=True)) / (matrix.std(1, keepdim=True) + 1e-6) for matrix in similarities
-    )
-    return SHARPNESS * ((1 - share[:, None]) * first + share[:, None] * second)
+def blend(similarities: list[Tensor], shares: Tensor) -> Tensor:
+    """Return the teachers' standard scores of each text, mixed by the shares of each query."""
+    standard = [(matrix - matrix.mean(1, keepdim=True)) / (matrix.std(1, keepdim=True) + 1e-6) for matrix in similarities]
+    return SHARPNESS * sum(shares[:, [place]] * matrix for place, matrix in enumerate(standard))
 
 
 def measure_loss(
@@ -232,9 +232,16 @@ def measure_loss(
 
 def _compare(logits: Tensor, scores: Tensor) -> Tensor:
     """Return the divergence of the student's shares from the teachers'."""
-    return functional.kl_div(
-        functional.log_softmax(logits, 1), functional.log_softmax(scores, 1), reduction="batchmean", log_target=True
-    )
+    divergences = [
+        functional.kl_div(
+            functional.log_softmax(focus * logits, 1),
+            functional.log_softmax(focus * scores, 1),
+            reduction="batchmean",
+            log_target=True,
+        )
+        for focus in FOCUS
+    ]
+    return sum(divergences) / len(FOCUS)
 
 
 if __name__ == "__main__":
