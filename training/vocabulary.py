@@ -2,12 +2,13 @@
 
 python -m training.vocabulary STUDENT.safetensors OUT.npz MERGES.txt PAIRS... --count 4500
 
-Later merges never change how a text is cut by earlier ones, so English keeps its tokens. A new token begins with the mean
-of the vectors of the tokens that it takes the place of.
+Later merges never change how a text is cut by earlier ones, so English keeps its tokens. A new token begins with the
+mean of the vectors of the tokens that it takes the place of.
 """
 
 import argparse
 import heapq
+import itertools
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,7 +78,7 @@ def learn_merges(pieces: Sequence[tuple[list[str], float]], known: set[str], cou
     totals: dict[tuple[str, str], float] = defaultdict(float)
     holders: dict[tuple[str, str], set[int]] = defaultdict(set)
     for number, (tokens, weight) in enumerate(words):
-        for pair in zip(tokens, tokens[1:], strict=False):
+        for pair in itertools.pairwise(tokens):
             totals[pair] += weight
             holders[pair].add(number)
     heap = [(-total, pair) for pair, total in totals.items()]
@@ -98,14 +99,14 @@ def learn_merges(pieces: Sequence[tuple[list[str], float]], known: set[str], cou
         changed = set()
         for number in holders.pop(best):
             tokens, weight = words[number]
-            for pair in zip(tokens, tokens[1:], strict=False):
+            for pair in itertools.pairwise(tokens):
                 totals[pair] -= weight
             place = 0
             while place < len(tokens) - 1:
                 if (tokens[place], tokens[place + 1]) == best:
                     tokens[place : place + 2] = [joined]
                 place += 1
-            for pair in zip(tokens, tokens[1:], strict=False):
+            for pair in itertools.pairwise(tokens):
                 totals[pair] += weight
                 holders[pair].add(number)
                 if joined in pair:
@@ -115,9 +116,7 @@ def learn_merges(pieces: Sequence[tuple[list[str], float]], known: set[str], cou
     return merges
 
 
-def enlarge(
-    weights: Mapping[str, NDArray[Any]], tokenizer: Tokenizer, added: Sequence[str]
-) -> dict[str, NDArray[Any]]:
+def enlarge(weights: Mapping[str, NDArray[Any]], tokenizer: Tokenizer, added: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return a student's weights with a vector for each added token."""
     table = weights["words.weight"].astype(np.float32)
     rows = [
