@@ -31,6 +31,9 @@ from hivemind.model.review import Selection
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import ObservationKind
 from hivemind.recall import similarity
+from hivemind.recall.embedder import load_default
+from hivemind.recall.embeddings import SemanticIndex
+from hivemind.recall.spelling import correct_spelling
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts, repositories, sessions
 from tests.conftest import AGENT, Clock
@@ -317,6 +320,17 @@ def test_a_rare_word_that_memories_have_is_not_corrected(mind_on: MindOn) -> Non
     mind.remember("Every error is reported", scope=TEAM)
 
     assert texts(mind.recall("eror"))[0].startswith("The eror flag")
+
+
+def test_strange_words_of_a_long_question_are_not_corrected(store: Store) -> None:
+    store.record([remembered(1, "Sailing boats are inspected in March")])
+    model = SemanticIndex(load_default())
+    sight = Visibility.of(Repository(id=HERE, root=""))
+    short = Query(text="sailng trip", sight=sight, now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=100)
+    long = replace(short, text="my neighbour talked about the sailng trip with his sons for the whole evening, " * 3)
+
+    assert correct_spelling(store.db, short, model).text == "sailing trip"
+    assert correct_spelling(store.db, long, model).text == long.text
 
 
 def test_words_are_unknown_until_a_passage_has_them(store: Store) -> None:

@@ -19,7 +19,9 @@ SHORTEST_COMMON_WORD = 6
 """Letters of a word that is corrected to a common word that no memory has; shorter ones are often names."""
 MOST_CORRECTIONS = 3
 MOST_WORDS = 5
-"""Misspelled words that are corrected: each takes up to 4 ms, and a pasted log has hundreds of strange words."""
+"""Misspelled words that are corrected: each takes up to 7 ms."""
+LONGEST_CORRECTED = 200
+"""Characters; in a longer question the other words say enough, and most strange words are rare, not misspelled."""
 
 Rank = Callable[[str], int | None]
 """How common a word is, 0 for the most common; None for what the model's vocabulary does not have."""
@@ -28,9 +30,10 @@ Rank = Callable[[str], int | None]
 def correct_spelling(db: Database, query: Query, meaning: "SemanticIndex | None") -> Query:
     """Return the query with every misspelled word replaced by the words it was probably meant to be.
 
-    Without a model nothing is corrected, because a rare word cannot be told from a misspelled one.
+    Without a model nothing is corrected, because a rare word cannot be told from a misspelled one. Neither is a long
+    question.
     """
-    if meaning is None:
+    if meaning is None or len(query.text) > LONGEST_CORRECTED:
         return query
     rank = meaning.embedder.rank_word
     words = [word for word in extract_terms(query.text) if len(word) >= SHORTEST_WORD and word.isalpha()]
