@@ -30,7 +30,7 @@ from hivemind.model.recall import Query, Recall
 from hivemind.model.review import Selection
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import ObservationKind
-from hivemind.recall import similarity
+from hivemind.recall import search, similarity
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts, repositories, sessions
 from tests.conftest import AGENT, Clock
@@ -408,6 +408,23 @@ def test_a_narrow_filter_on_metadata_finds_by_meaning_behind_hundreds_that_are_n
 
     assert passages[0] not in everything
     assert list(narrow) == [passages[0]]
+
+
+def test_what_is_out_of_sight_takes_no_place_among_the_closest(store: Store) -> None:
+    store.record([replace(event, repo=ELSEWHERE) for event in map(remembered, range(50))])
+    store.record(map(remembered, range(50, 100)))
+    passages = [row[0] for row in store.db.execute("SELECT key FROM passages ORDER BY key")]
+    cosines = {passage: 1 - place / 100 for place, passage in enumerate(passages)}
+    here = Visibility.of(Repository(id=HERE, root=""))
+    query = Query(text="", sight=here, now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=100)
+
+    closest_here = search.read_closest(store.db, query, cosines, 30, visible={})
+    closest_anywhere = search.read_closest(
+        store.db, replace(query, sight=replace(here, everywhere=True)), cosines, 30, visible={}
+    )
+
+    assert [*closest_here] == passages[50:80]
+    assert [*closest_anywhere] == passages[:30]
 
 
 def test_recall_says_when_the_closest_it_has_is_no_answer(mind_on: MindOn) -> None:

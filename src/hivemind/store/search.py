@@ -1,8 +1,8 @@
 """Search in SQLite: words by FTS5, meaning by vectors of bytes.
 
 Every vector is a row. Each 256 rows are also packed into a block with only the signs of their numbers, for a quick
-first comparison. Blocks only propose candidates: the statement that reads a candidate's vector also checks whether its
-memory is visible. NumPy is loaded only to compare vectors, not to write a memory.
+first comparison. Blocks and vectors only propose candidates: the statement that reads a candidate's text also checks
+whether its memory is visible. NumPy is loaded only to compare vectors, not to write a memory.
 """
 
 import json
@@ -22,7 +22,7 @@ from hivemind.store.projections.filters import (
     pick_rare_words,
 )
 from hivemind.store.projections.vectors import KEY_BYTES, SESSION_SCOPE, checksum, hash_place
-from hivemind.store.visibility import VISIBLE
+from hivemind.store.visibility import VISIBLE, bind_sight
 from hivemind.text.scripts import is_unspaced
 from hivemind.text.terms import expand_question
 from hivemind.text.tokenise import extract_phrases, extract_terms
@@ -171,8 +171,12 @@ class SqliteSearch:
         self._db.execute("DELETE FROM vector_blocks")
 
     def find_likely(self, model: str, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
-        """Passages in sight whose signs differ least from the query's, and all that are not yet in a block."""
-        unpacked_rows = self._db.execute("SELECT passage FROM vectors WHERE block IS NULL AND passage > 0")
+        """Passages in sight whose signs differ least from the query's, and all in sight that are in no block yet."""
+        unpacked_rows = self._db.execute(
+            "SELECT v.passage FROM vectors v JOIN passages p ON p.key = v.passage JOIN memories m ON m.key = p.memory"
+            f" WHERE v.block IS NULL AND {VISIBLE}",
+            bind_sight(sight),
+        )
         return [*self._refresh_signs().find_nearest(query_vector, sight, limit), *(row[0] for row in unpacked_rows)]
 
     def find_likely_in_sessions(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Sequence
 from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import spell_out_date
 from hivemind.model.fold import HistoryStep
+from hivemind.model.recall import Query
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import vectors
+from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters
+from hivemind.store.visibility import VISIBLE
 from hivemind.text.scripts import split_pairs
 from hivemind.text.terms import expand_text
 from hivemind.text.tokenise import split_identifiers, split_passages
@@ -47,14 +50,15 @@ class Passage:
     """The texts just before and after it."""
 
 
-def get_passages(db: Database, keys: Iterable[int]) -> list[PassageHit]:
-    """Passages in the order of their keys, with a score of 0."""
+def find_visible(db: Database, query: Query, keys: Iterable[int]) -> list[PassageHit]:
+    """Those of these passages that are visible and match the query's filters, with a score of 0."""
     rows = db.execute(
         "SELECT p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, w.text, w.context"
         # In Postgres json_each returns text, and keys are numbers.
-        " FROM json_each(?) c JOIN passages p ON p.key = CAST(c.value AS BIGINT)"
-        " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key",
-        json.dumps(sorted(keys)),
+        " FROM json_each(:keys) c JOIN passages p ON p.key = CAST(c.value AS BIGINT)"
+        " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key"
+        f" WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}",
+        bind_filters(query) | {"keys": json.dumps(sorted(keys))},
     )
     return [PassageHit(*(*row, 0.0)) for row in rows]
 
