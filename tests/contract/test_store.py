@@ -427,6 +427,20 @@ def test_what_is_out_of_sight_takes_no_place_among_the_closest(store: Store) -> 
     assert [*closest_anywhere] == passages[:30]
 
 
+def test_equal_matches_are_found_in_the_order_of_their_ids_behind_what_is_out_of_sight(store: Store) -> None:
+    better = [replace(remembered(number, "deploys"), repo=ELSEWHERE) for number in range(90)]
+    equal = [remembered(number, "deploys happen here on Fridays") for number in reversed(range(100, 130))]
+    store.record([*better, *equal])
+    query = Query(
+        text="deploys", sight=Visibility.of(Repository(id=HERE, root="")), now="2026-03-02T00:00:00.000000Z",
+        limit=5, max_tokens=100,
+    )  # fmt: skip
+
+    hits = store.db.index.search(query, 20)
+
+    assert [hit.memory_id for hit in hits] == [f"{number:032x}" for number in range(100, 120)]
+
+
 def test_recall_says_when_the_closest_it_has_is_no_answer(mind_on: MindOn) -> None:
     mind = mind_on(model="")
     mind.remember("Deploys happen on Fridays", scope=TEAM)

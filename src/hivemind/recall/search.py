@@ -68,7 +68,7 @@ def read_closest(
     while keys and len(closest) < limit:
         count = max(limit - len(closest), SMALLEST_PAGE)
         page, keys = keys[:count], keys[count:]
-        unread = words.find_visible(db, query, set(page).difference(visible))
+        unread = words.find_visible(db, query, {key: 0.0 for key in page if key not in visible})
         readable = {**visible, **{passage.key: passage for passage in unread}}
         closest |= {key: readable[key] for key in page if key in readable}
     return {key: closest[key] for key in sorted(islice(closest, limit))}
