@@ -43,15 +43,10 @@ def cosines_by_passage(passages: Sequence[Vector], query_vector: Floats) -> dict
     """Return the cosine between the question and each passage."""
     if not passages:
         return {}
-    numbers, scales = _stack(passages)
-    cosines = numbers @ query_vector * scales
-    return dict(zip((vector.passage for vector in passages), cosines.tolist(), strict=True))
-
-
-def _stack(passages: Sequence[Vector]) -> tuple[Floats, Floats]:
-    """Return the numbers of the vectors, a row each, and their scales."""
-    numbers = np.frombuffer(b"".join(vector.numbers for vector in passages), np.int8).reshape(len(passages), -1)
-    return numbers.astype(np.float32), np.array([vector.scale for vector in passages], np.float32)
+    keys, scales, numbers = zip(*passages, strict=True)
+    rows = np.frombuffer(b"".join(numbers), np.int8).reshape(len(keys), -1).astype(np.float32)
+    cosines = rows @ query_vector * np.array(scales, np.float32)
+    return dict(zip(keys, cosines.tolist(), strict=True))
 
 
 def store_vectors(db: Database, model: str, passages: Sequence[int], rows: Floats) -> None:

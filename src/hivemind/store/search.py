@@ -40,8 +40,8 @@ SEARCH_SESSIONS = (
     # The newer of two equal passages comes first.
     " ORDER BY best.score DESC, best.key DESC LIMIT :limit"
 )
-MANY_PER_HIT = 4
-"""How many matches are looked at per wanted hit, before all matches are."""
+FEW_PER_HIT, MANY_PER_HIT = 2, 4
+"""How many matches are looked at per wanted hit, before all matches are: sorting and returning more takes longer."""
 WEIGHTS = {"text": 1.0, "parts": 0.5, "context": 0.6, "around": 0.35}
 """Of the columns of ``words`` in BM25; docs/explanation/ranking.md says what each holds."""
 BLOCK_VECTORS = 256
@@ -87,7 +87,7 @@ class SqliteSearch:
         if not expression:
             return []
         values = WEIGHTS | {"asked": expression}
-        for looked_at in (MANY_PER_HIT * limit, -1):
+        for looked_at in (FEW_PER_HIT * limit, MANY_PER_HIT * limit, -1):
             matches = self._db.execute(BEST_MATCHES, values | {"looked_at": looked_at})
             hits = self._read_visible(query, matches, limit)
             if len(hits) == limit or len(matches) != looked_at:
