@@ -428,7 +428,7 @@ def test_what_is_out_of_sight_takes_no_place_among_the_closest(store: Store) -> 
 
 
 def test_equal_matches_are_found_in_the_order_of_their_ids_behind_what_is_out_of_sight(store: Store) -> None:
-    better = [replace(remembered(number, "deploys"), repo=ELSEWHERE) for number in range(90)]
+    better = [replace(remembered(number, "deploys"), repo=ELSEWHERE) for number in reversed(range(90))]
     equal = [remembered(number, "deploys happen here on Fridays") for number in reversed(range(100, 130))]
     store.record([*better, *equal])
     query = Query(
@@ -436,9 +436,11 @@ def test_equal_matches_are_found_in_the_order_of_their_ids_behind_what_is_out_of
         limit=5, max_tokens=100,
     )  # fmt: skip
 
-    hits = store.db.index.search(query, 20)
+    here = store.db.index.search(query, 20)
+    anywhere = store.db.index.search(replace(query, sight=replace(query.sight, everywhere=True)), 5)
 
-    assert [hit.memory_id for hit in hits] == [f"{number:032x}" for number in range(100, 120)]
+    assert [hit.memory_id for hit in here] == [f"{number:032x}" for number in range(100, 120)]
+    assert [hit.memory_id for hit in anywhere] == [f"{number:032x}" for number in range(5)]
 
 
 def test_recall_says_when_the_closest_it_has_is_no_answer(mind_on: MindOn) -> None:

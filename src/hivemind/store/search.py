@@ -90,7 +90,8 @@ class SqliteSearch:
         for looked_at in (FEW_PER_HIT * limit, MANY_PER_HIT * limit, -1):
             matches = self._db.execute(BEST_MATCHES, values | {"looked_at": looked_at})
             hits = self._read_visible(query, matches, limit)
-            if len(hits) == limit or len(matches) != looked_at:
+            # Ids decide among equal scores, so none of those that were not looked at may be equal to the last hit.
+            if len(matches) != looked_at or (len(hits) == limit and hits[-1].score > matches[-1][1]):
                 break
         return hits
 
