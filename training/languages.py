@@ -168,7 +168,7 @@ def make_dictionaries(table: Path, known: Set[str]) -> dict[str, dict[str, str]]
     vectors: NDArray[np.float32] = np.load(table / "vectors.npy").astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-6
     pieces = (table / "pieces.txt").read_text(encoding="utf-8").split("\n")
-    words = {}
+    words: dict[str, int] = {}
     for number, piece in enumerate(pieces):
         if piece[:1] == "▁" and piece[1:].lower() in known:
             words.setdefault(piece[1:].lower(), number)

@@ -47,7 +47,7 @@ SEES: dict[str, Callable[[HubStore], Any]] = {
     "receipts": lambda store: receipts.find_by_session(store.db, "", Visibility(repos=(), everywhere=True)),
     "tombstones": lambda store: store.db.execute("SELECT value FROM tombstones"),
     "erased texts": lambda store: store.db.execute("SELECT imprint FROM erased_texts"),
-    "passages": lambda store: words.get_passages(store.db, range(1_000)),
+    "passages": lambda store: words.find_visible(store.db, everywhere("quarterly"), dict.fromkeys(range(1_000), 0.0)),
     "passages by words": lambda store: store.db.index.search(everywhere("quarterly report"), 10),
     "memories that share words": lambda store: store.db.index.find_with_words([["quarterly"]], HERE, 20),
     "words said elsewhere": lambda store: store.db.index.is_word_elsewhere("quarterly", []),
@@ -115,9 +115,10 @@ def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, cloc
 
             near = store.db.index.find_likely(SHIPPED_MODEL, asked, Visibility(repos=(), everywhere=True), 200)
 
-            assert [one.text for one in words.get_passages(store.db, near)] == [
-                said if store is ours else "Nothing of interest"
-            ]
+            assert [
+                one.text
+                for one in words.find_visible(store.db, everywhere("automobile repair"), dict.fromkeys(near, 0.0))
+            ] == [said if store is ours else "Nothing of interest"]
 
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

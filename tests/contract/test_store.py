@@ -30,7 +30,7 @@ from hivemind.model.recall import Query, Recall
 from hivemind.model.review import Selection
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import ObservationKind
-from hivemind.recall import similarity
+from hivemind.recall import search, similarity
 from hivemind.recall.embedder import load_default
 from hivemind.recall.embeddings import SemanticIndex
 from hivemind.recall.spelling import correct_spelling
@@ -422,6 +422,39 @@ def test_a_narrow_filter_on_metadata_finds_by_meaning_behind_hundreds_that_are_n
 
     assert passages[0] not in everything
     assert list(narrow) == [passages[0]]
+
+
+def test_what_is_out_of_sight_takes_no_place_among_the_closest(store: Store) -> None:
+    store.record([replace(event, repo=ELSEWHERE) for event in map(remembered, range(50))])
+    store.record(map(remembered, range(50, 100)))
+    passages = [row[0] for row in store.db.execute("SELECT key FROM passages ORDER BY key")]
+    cosines = {passage: 1 - place / 100 for place, passage in enumerate(passages)}
+    here = Visibility.of(Repository(id=HERE, root=""))
+    query = Query(text="", sight=here, now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=100)
+
+    closest_here = search.read_closest(store.db, query, cosines, 30, visible={})
+    closest_anywhere = search.read_closest(
+        store.db, replace(query, sight=replace(here, everywhere=True)), cosines, 30, visible={}
+    )
+
+    assert [*closest_here] == passages[50:80]
+    assert [*closest_anywhere] == passages[:30]
+
+
+def test_equal_matches_are_found_in_the_order_of_their_ids_behind_what_is_out_of_sight(store: Store) -> None:
+    better = [replace(remembered(number, "deploys"), repo=ELSEWHERE) for number in reversed(range(90))]
+    equal = [remembered(number, "deploys happen here on Fridays") for number in reversed(range(100, 130))]
+    store.record([*better, *equal])
+    query = Query(
+        text="deploys", sight=Visibility.of(Repository(id=HERE, root="")), now="2026-03-02T00:00:00.000000Z",
+        limit=5, max_tokens=100,
+    )  # fmt: skip
+
+    here = store.db.index.search(query, 20)
+    anywhere = store.db.index.search(replace(query, sight=replace(query.sight, everywhere=True)), 5)
+
+    assert [hit.memory_id for hit in here] == [f"{number:032x}" for number in range(100, 120)]
+    assert [hit.memory_id for hit in anywhere] == [f"{number:032x}" for number in range(5)]
 
 
 def test_recall_says_when_the_closest_it_has_is_no_answer(mind_on: MindOn) -> None:

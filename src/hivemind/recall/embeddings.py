@@ -99,11 +99,8 @@ class QueryVector:
         self._vector = vector
 
     def compare(self, db: Database, also: set[int]) -> dict[int, float]:
-        """Return the cosines of the closest visible passages and of those in ``also``."""
-        cosines = similarity.find_near(db, self._query, self._model, self._vector)
-        missing = [key for key in also if key not in cosines]
-        vectors_of_missing = vectors.find_by_passages(db, self._model, missing)
-        return cosines | similarity.cosines_by_passage(vectors_of_missing, self._vector)
+        """Return the cosines of the closest passages, visible or not, and of those in ``also``."""
+        return similarity.find_near(db, self._query, self._model, self._vector, also)
 
     def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
         """Return the cosines of the closest visible passages of sessions, by key."""

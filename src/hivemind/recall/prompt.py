@@ -7,7 +7,6 @@ it, so there meaning alone decides. docs/explanation/ranking.md has the measurem
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Hit, Query
@@ -18,7 +17,7 @@ from hivemind.recall.confidence import compute_needed_cosine
 from hivemind.recall.rank import load_hits, rank
 from hivemind.recall.search import Candidate
 from hivemind.store.database import Database
-from hivemind.store.projections import memories, words
+from hivemind.store.projections import memories
 from hivemind.text.tokenise import extract_terms, measure_coverage, measure_share
 
 if TYPE_CHECKING:
@@ -92,11 +91,9 @@ def _find_for_task(
     """Find the memories that are closer to a task than unrelated ones are by chance."""
     vector, need = meaning.embed_task(replace(query, text=query.text[:TASK_CHARACTERS]))
     cosines = vector.compare(db, also=set())
-    closest = nlargest(COMPARED_PASSAGES, cosines, key=lambda key: cosines[key])
+    closest = search.read_closest(db, query, cosines, COMPARED_PASSAGES, visible={})
     candidates = [
-        Candidate(passage, cosines[passage.key])
-        for passage in words.get_passages(db, closest)
-        if passage.memory_id not in excluded_ids
+        Candidate(passage, cosines[key]) for key, passage in closest.items() if passage.memory_id not in excluded_ids
     ]
     best = max((candidate.meaning or 0.0 for candidate in candidates), default=0.0)
     if best + need < compute_needed_cosine(db.index.size) + UNASKED_MARGIN:

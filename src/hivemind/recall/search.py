@@ -1,6 +1,8 @@
 """Find candidates: visible passages that match a question by their words or their meaning."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from hivemind.model.recall import Query
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 MOST_BY_WORDS, MOST_BY_WORDS_IF_PASTED = 100, 200
 """A pasted text shares words with nearly everything, and a long memory counts by several of its passages."""
 MOST_BY_MEANING = 60
+SMALLEST_PAGE = 20
+"""How many more passages are read at once if some of the closest are not visible."""
 PASTED_CHARACTERS = 400
 """A question longer than this is a pasted text."""
 
@@ -49,8 +53,22 @@ def _find(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[C
     passages = {passage.key: passage for passage in db.index.search(query, limit)}
     cosines = query_vector.compare(db, also=set(passages)) if query_vector else {}
     # Meaning adds no candidates that lack a phrase in quotes.
-    is_phrase = bool(extract_phrases(query.text))
-    nearest = [] if is_phrase else sorted(cosines, key=cosines.__getitem__, reverse=True)
-    nearest = nearest[: max(MOST_BY_MEANING, query.limit)]
-    passages |= {passage.key: passage for passage in words.get_passages(db, set(nearest) - set(passages))}
+    if not extract_phrases(query.text):
+        passages |= read_closest(db, query, cosines, max(MOST_BY_MEANING, query.limit), passages)
     return [Candidate(passage, cosines.get(passage.key)) for passage in passages.values()]
+
+
+def read_closest(
+    db: Database, query: Query, cosines: Mapping[int, float], limit: int, visible: Mapping[int, PassageHit]
+) -> dict[int, PassageHit]:
+    """Read the closest visible passages, in the order of their keys; those in ``visible`` have been read already."""
+    keys = sorted(cosines, key=cosines.__getitem__, reverse=True)
+    closest: dict[int, PassageHit] = {}
+    # Nearly all are visible, so a first page of as many as are wanted is mostly enough.
+    while keys and len(closest) < limit:
+        count = max(limit - len(closest), SMALLEST_PAGE)
+        page, keys = keys[:count], keys[count:]
+        unread = words.find_visible(db, query, {key: 0.0 for key in page if key not in visible})
+        readable = {**visible, **{passage.key: passage for passage in unread}}
+        closest |= {key: readable[key] for key in page if key in readable}
+    return {key: closest[key] for key in sorted(islice(closest, limit))}

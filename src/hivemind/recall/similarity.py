@@ -1,6 +1,6 @@
 """Compare passages with a question by their vectors: the index proposes likely ones, then exact cosines decide."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,18 @@ MOST_FILTERED_PASSAGES = 2_000
 Floats = NDArray[np.float32]
 
 
-def find_near(db: Database, query: Query, model: str, query_vector: Floats) -> dict[int, float]:
-    """Return the visible passages that are likely close to the question, with their cosines."""
+def find_near(
+    db: Database, query: Query, model: str, query_vector: Floats, also: Iterable[int] = ()
+) -> dict[int, float]:
+    """Return the cosines of passages that are likely close to the question, and of those in ``also``.
+
+    The caller must check which of them are visible: it needs only the closest, and checking all takes twice as long.
+    """
     # A narrow filter may reject all passages that the index proposes, although others that match it are close enough.
     matches = vectors.find_matching(db, query, model, MOST_FILTERED_PASSAGES) if query.where else []
     likely = [] if matches else db.index.find_likely(model, query_vector, query.sight, LIKELY_PASSAGES)
-    return cosines_by_passage(matches or vectors.find_visible(db, query, model, likely), query_vector)
+    others = {*likely, *also}.difference(vector.passage for vector in matches)
+    return cosines_by_passage([*matches, *vectors.get_all(db, model, others)], query_vector)
 
 
 def find_near_in_sessions(db: Database, query: Query, model: str, query_vector: Floats) -> dict[int, float]:
@@ -37,15 +43,10 @@ def cosines_by_passage(passages: Sequence[Vector], query_vector: Floats) -> dict
     """Return the cosine between the question and each passage."""
     if not passages:
         return {}
-    numbers, scales = _stack(passages)
-    cosines = numbers @ query_vector * scales
-    return dict(zip((vector.passage for vector in passages), cosines.tolist(), strict=True))
-
-
-def _stack(passages: Sequence[Vector]) -> tuple[Floats, Floats]:
-    """Return the numbers of the vectors, a row each, and their scales."""
-    numbers = np.frombuffer(b"".join(vector.numbers for vector in passages), np.int8).reshape(len(passages), -1)
-    return numbers.astype(np.float32), np.array([vector.scale for vector in passages], np.float32)
+    keys, scales, numbers = zip(*passages, strict=True)
+    rows = np.frombuffer(b"".join(numbers), np.int8).reshape(len(keys), -1).astype(np.float32)
+    cosines = rows @ query_vector * np.array(scales, np.float32)
+    return dict(zip(keys, cosines.tolist(), strict=True))
 
 
 def store_vectors(db: Database, model: str, passages: Sequence[int], rows: Floats) -> None:

@@ -114,6 +114,9 @@ class Database(Closeable, ABC):
     LIKE: ClassVar[str] = "LIKE"
     """The operator for patterns that ignore case, at least of ASCII letters; in Postgres that is ILIKE."""
 
+    TEXTS: ClassVar[str] = "words"
+    """The table of the passages' texts, by rowid."""
+
     @abstractmethod
     def execute(self, sql: str, *values: Any) -> list[Row]:
         """Run one statement and return its rows."""

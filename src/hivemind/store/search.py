@@ -1,8 +1,8 @@
 """Search in SQLite: words by FTS5, meaning by vectors of bytes.
 
 Every vector is a row. Each 256 rows are also packed into a block with only the signs of their numbers, for a quick
-first comparison. Blocks only propose candidates: the statement that reads a candidate's vector also checks whether its
-memory is visible. NumPy is loaded only to compare vectors, not to write a memory.
+first comparison. Blocks and vectors only propose candidates: the statement that reads a candidate's text also checks
+whether its memory is visible. NumPy is loaded only to compare vectors, not to write a memory.
 """
 
 import json
@@ -13,16 +13,10 @@ from typing import TYPE_CHECKING, Any
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, PassageHit, Row, Vector
-from hivemind.store.projections import session_passages
-from hivemind.store.projections.filters import (
-    MATCHES_FILTERS,
-    MAX_MATCHES,
-    PASSAGE_IS_CURRENT,
-    bind_filters,
-    pick_rare_words,
-)
+from hivemind.store.projections import session_passages, words
+from hivemind.store.projections.filters import MAX_MATCHES, pick_rare_words
 from hivemind.store.projections.vectors import KEY_BYTES, SESSION_SCOPE, checksum, hash_place
-from hivemind.store.visibility import VISIBLE
+from hivemind.store.visibility import VISIBLE, bind_sight
 from hivemind.text.scripts import is_unspaced
 from hivemind.text.terms import expand_question
 from hivemind.text.tokenise import extract_phrases, extract_terms
@@ -33,21 +27,9 @@ if TYPE_CHECKING:
 
     from hivemind.store.binary_index import Signs
 
-SEARCH = (
-    "WITH best AS MATERIALIZED ("
-    "SELECT rowid AS key, -bm25(words, :text, :parts, :context, :around) AS score FROM words"
-    " WHERE words MATCH :asked ORDER BY score DESC LIMIT :looked_at),"
-    # With every column that is needed of a memory, so that only the texts of the results are read afterwards.
-    " seen AS MATERIALIZED ("
-    "SELECT best.score, p.key, m.id, m.kind, m.trust, m.repo, m.revised_at FROM best"
-    " JOIN passages p ON p.key = best.key JOIN memories m ON m.key = p.memory"
-    f" WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}"
-    # The id breaks ties, so that the same query always gives the same order.
-    " ORDER BY best.score DESC, m.id LIMIT :limit)"
-    # The table in which FTS5 keeps texts: reading them through the index takes twice as long.
-    " SELECT seen.key, seen.id, seen.kind, seen.trust, seen.repo, seen.revised_at, c.c0, c.c2, seen.score,"
-    " (SELECT count(*) FROM best), (SELECT min(score) FROM best)"
-    " FROM seen JOIN words_content c ON c.id = seen.key ORDER BY seen.score DESC, seen.id"
+BEST_MATCHES = (
+    "SELECT rowid, -bm25(words, :text, :parts, :context, :around) AS score FROM words"
+    " WHERE words MATCH :asked ORDER BY score DESC LIMIT :looked_at"
 )
 SEARCH_SESSIONS = (
     "WITH best AS MATERIALIZED ("
@@ -59,7 +41,7 @@ SEARCH_SESSIONS = (
     " ORDER BY best.score DESC, best.key DESC LIMIT :limit"
 )
 FEW_PER_HIT, MANY_PER_HIT = 2, 4
-"""How many matches are checked for visibility per wanted hit, before all matches are."""
+"""How many matches are looked at per wanted hit, before all matches are: sorting and returning more takes longer."""
 WEIGHTS = {"text": 1.0, "parts": 0.5, "context": 0.6, "around": 0.35}
 """Of the columns of ``words`` in BM25; docs/explanation/ranking.md says what each holds."""
 BLOCK_VECTORS = 256
@@ -104,24 +86,29 @@ class SqliteSearch:
         expression = _match_expression(query.text, self._pick_rare_words(expand_question(query.text)))
         if not expression:
             return []
-        values = bind_filters(query) | WEIGHTS | {"asked": expression, "limit": limit}
-        return [PassageHit(*row[:-2]) for row in self._find_matches(values, limit)]
+        values = WEIGHTS | {"asked": expression}
+        for looked_at in (FEW_PER_HIT * limit, MANY_PER_HIT * limit, -1):
+            matches = self._db.execute(BEST_MATCHES, values | {"looked_at": looked_at})
+            hits = self._read_visible(query, matches, limit)
+            # Ids decide among equal scores, so none of those that were not looked at may be equal to the last hit.
+            if len(matches) != looked_at or (len(hits) == limit and hits[-1].score > matches[-1][1]):
+                break
+        return hits
 
-    def _find_matches(self, values: dict[str, Any], limit: int) -> list[Row]:
-        """Rows of ``SEARCH``. The best matches are usually visible; only if too few are, others are checked too."""
-        few, many = FEW_PER_HIT * limit, MANY_PER_HIT * limit
-        rows = self._db.execute(SEARCH, values | {"looked_at": few})
-        # The last two columns are the number of matches that were checked, and their lowest score.
-        if rows and rows[0][-2] < few:
-            return rows
-        # Ids decide among equal scores, so there must be no such passage among those that were not checked.
-        if len(rows) == limit and rows[-1][-3] > rows[-1][-1]:
-            return rows
-        if rows and 2 * len(rows) >= limit:
-            rows = self._db.execute(SEARCH, values | {"looked_at": many})
-            if len(rows) == limit or rows[0][-2] < many:
-                return rows
-        return self._db.execute(SEARCH, values | {"looked_at": -1})
+    def _read_visible(self, query: Query, matches: Sequence[Row], limit: int) -> list[PassageHit]:
+        """The best passages that are visible; matches are keys and scores, best first, and ids decide among equals."""
+        hits: list[PassageHit] = []
+        start, count = 0, limit * 5 // 4
+        while start < len(matches) and len(hits) < limit:
+            end = start + count
+            # Equal scores stay together, so that the same query always gives the same order.
+            while end < len(matches) and matches[end][1] == matches[end - 1][1]:
+                end += 1
+            page = words.find_visible(self._db, query, dict(matches[start:end]))
+            hits += sorted(page, key=lambda hit: (-hit.score, hit.memory_id))
+            # Mostly the first page is enough. Where many are not visible, few pages should be.
+            start, count = end, 2 * count
+        return hits[:limit]
 
     def find_unknown(self, words: Sequence[str]) -> list[str]:
         """Words that no passage has, whoever may see it."""
@@ -171,8 +158,12 @@ class SqliteSearch:
         self._db.execute("DELETE FROM vector_blocks")
 
     def find_likely(self, model: str, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
-        """Passages in sight whose signs differ least from the query's, and all that are not yet in a block."""
-        unpacked_rows = self._db.execute("SELECT passage FROM vectors WHERE block IS NULL AND passage > 0")
+        """Passages in sight whose signs differ least from the query's, and all in sight that are in no block yet."""
+        unpacked_rows = self._db.execute(
+            "SELECT v.passage FROM vectors v JOIN passages p ON p.key = v.passage JOIN memories m ON m.key = p.memory"
+            f" WHERE v.block IS NULL AND {VISIBLE}",
+            bind_sight(sight),
+        )
         return [*self._refresh_signs().find_nearest(query_vector, sight, limit), *(row[0] for row in unpacked_rows)]
 
     def find_likely_in_sessions(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:

@@ -36,8 +36,6 @@ KEY_BYTES = 8
 SESSION_SCOPE = "session"
 """Stands for a scope in the place of a session's vector, so that no search for memories proposes it."""
 
-IS_VISIBLE = f"v.model = :model AND {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}"
-
 
 def mark_missing(db: Database, passage: int) -> None:
     """Record that a passage has no vector yet."""
@@ -78,18 +76,6 @@ def checksum(scale: float, numbers: bytes) -> int:
     return zlib.crc32(struct.pack("<d", scale) + numbers)
 
 
-def find_visible(db: Database, query: Query, model: str, candidates: list[int]) -> list[Vector]:
-    """The vectors of those candidate passages that are visible and match the query's filters."""
-    rows = db.execute(
-        # A join in the order of keys, because IN first copies them to a table. In Postgres json_each returns text.
-        "SELECT v.passage, v.scale, v.numbers FROM json_each(:likely) c"
-        " JOIN passages p ON p.key = CAST(c.value AS BIGINT)"
-        f" JOIN memories m ON m.key = p.memory JOIN vectors v ON v.passage = p.key WHERE {IS_VISIBLE}",
-        bind_filters(query) | {"model": model, "likely": json.dumps(sorted(candidates))},
-    )
-    return [Vector(*row) for row in rows]
-
-
 def find_matching(db: Database, query: Query, model: str, limit: int) -> list[Vector]:
     """The vectors of all passages that are visible and match the query's filters; empty if they exceed the limit."""
     # One more than the limit shows that there are more.
@@ -101,20 +87,22 @@ def find_some(db: Database, query: Query, model: str, limit: int) -> list[Vector
     """The vectors of passages that are visible and match the query's filters, at most this many of them."""
     rows = db.execute(
         "SELECT v.passage, v.scale, v.numbers FROM vectors v JOIN passages p ON p.key = v.passage"
-        f" JOIN memories m ON m.key = p.memory WHERE {IS_VISIBLE} LIMIT :limit",
+        f" JOIN memories m ON m.key = p.memory WHERE v.model = :model AND {VISIBLE}"
+        f" AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT} LIMIT :limit",
         bind_filters(query) | {"model": model, "limit": limit},
     )
     return [Vector(*row) for row in rows]
 
 
-def find_by_passages(db: Database, model: str, passages: list[int]) -> list[Vector]:
-    """The vectors of these passages."""
+def get_all(db: Database, model: str, passages: Iterable[int]) -> list[Vector]:
+    """The vectors of these passages, as far as they have one."""
     rows = db.execute(
+        # A join in the order of keys, because IN first copies them to a table. In Postgres json_each returns text.
         "SELECT v.passage, v.scale, v.numbers FROM json_each(?) c JOIN vectors v ON v.passage = CAST(c.value AS BIGINT)"
         " WHERE v.model = ?",
         json.dumps(sorted(passages)), model,
     )  # fmt: skip
-    return [Vector(*row) for row in rows]
+    return list(map(Vector._make, rows))
 
 
 def count(db: Database, model: str) -> tuple[int, int]:

@@ -1,13 +1,16 @@
 """Passages of memories and their full-text index, for every version a memory ever had."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import spell_out_date
 from hivemind.model.fold import HistoryStep
+from hivemind.model.recall import Query
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import vectors
+from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters
+from hivemind.store.visibility import VISIBLE
 from hivemind.text.scripts import split_pairs
 from hivemind.text.terms import expand_text
 from hivemind.text.tokenise import split_identifiers, split_passages
@@ -47,16 +50,17 @@ class Passage:
     """The texts just before and after it."""
 
 
-def get_passages(db: Database, keys: Iterable[int]) -> list[PassageHit]:
-    """Passages in the order of their keys, with a score of 0."""
+def find_visible(db: Database, query: Query, scores: Mapping[int, float]) -> list[PassageHit]:
+    """Those of the passages with these keys and scores that are visible and match the query's filters."""
     rows = db.execute(
         "SELECT p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, w.text, w.context"
         # In Postgres json_each returns text, and keys are numbers.
-        " FROM json_each(?) c JOIN passages p ON p.key = CAST(c.value AS BIGINT)"
-        " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key",
-        json.dumps(sorted(keys)),
+        " FROM json_each(:keys) c JOIN passages p ON p.key = CAST(c.value AS BIGINT)"
+        f" JOIN memories m ON m.key = p.memory JOIN {db.TEXTS} w ON w.rowid = p.key"
+        f" WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}",
+        bind_filters(query) | {"keys": json.dumps(sorted(scores))},
     )
-    return [PassageHit(*(*row, 0.0)) for row in rows]
+    return [PassageHit(*(*row, scores[row[0]])) for row in rows]
 
 
 def put(db: Database, memory: int, life: Sequence[HistoryStep], before: str, after: str) -> None:
