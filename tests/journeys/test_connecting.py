@@ -272,6 +272,7 @@ def test_install_tries_hook_and_server_and_says_so(user: Path, home: Path) -> No
     assert (done.exit_code, again.exit_code) == (0, 0)
     assert "Claude Code is connected: hook and server were tried and work." in done.stderr
     assert "Claude Code is connected: hook and server were tried and work." in again.stderr
+    assert "run: hivemind import" in done.stderr
     # Trying the hook leaves no event behind.
     assert (home / "spool").read_bytes() == b""
 

@@ -135,6 +135,12 @@ def test_past_work_is_found_by_search_and_told_on_a_prompt_that_needs_it() -> No
     assert foreign == ""
 
 
+def test_a_trace_without_an_agent_is_the_persons_own() -> None:
+    shell('hivemind trace store --action "raised the pool size to 20"')
+
+    assert "raised the pool size to 20" in shell('hivemind trace search "pool size"')
+
+
 # 3. SQL and vectors from Python
 
 FACTORIAL = "Function to calculate factorial recursively."

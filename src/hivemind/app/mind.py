@@ -134,17 +134,17 @@ class Mind(Closeable):
     def store_trace(
         self,
         *,
-        agent: str,
         action: str,
+        agent: str = "",
         reasoning: str = "",
         result: str = "",
         tags: Sequence[str] = (),
         scope: Scope = Scope.PROJECT,
         links: Sequence[str] = (),
     ) -> Memory:
-        """Store an action, its reasoning and its result."""
+        """Store an action, its reasoning and its result; without an agent, whoever stores it has done it."""
         trace = Trace(
-            agent=validate_label(agent, "the agent"),
+            agent=validate_label(agent or self.speaker, "the agent"),
             action=validate_label(action, "the action"),
             reasoning=validate_text(reasoning, "the reasoning") if reasoning else "",
             result=validate_label(result, "the result") if result else "",

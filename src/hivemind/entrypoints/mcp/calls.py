@@ -99,7 +99,6 @@ def context(mind: Mind, arguments: Arguments) -> str:
 def trace(mind: Mind, arguments: Arguments) -> str:
     """Store what was done."""
     memory = mind.store_trace(
-        agent=mind.speaker,
         action=arguments["action"],
         reasoning=arguments.get("reasoning") or "",
         result=arguments.get("result") or "",

@@ -67,6 +67,8 @@ def install(
             connections = mind.agents.check(mind.agents.apply(connections), project=project)
         works = "" if dry_run else "is connected: hook and server were tried and work"
         _report(connections, works, "is not connected")
+        if works and connections:
+            note("To learn from past sessions and commits, run: hivemind import")
 
 
 @commands.command("uninstall")

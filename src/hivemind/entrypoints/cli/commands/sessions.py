@@ -298,7 +298,7 @@ def trace() -> None:
 
 
 @trace.command("store")
-@click.option("--agent", required=True, help="Who did it.")
+@click.option("--agent", default="", help="Who did it; you, if not given.")
 @click.option("--action", required=True, help="What was done, in a few words.")
 @click.option("--reasoning", default="", help="Why, and what was found out.")
 @click.option("--result", default="", help="How it ended: success, failure …")
