@@ -197,15 +197,21 @@ function draw() {
   }
   pen.textAlign = "center";
   pen.font = `${12.5 / Math.max(0.3, view.scale)}px system-ui, sans-serif`;
-  for (const node of nodes.values()) {
-    const isLabelled = node === hovered || node.open || (node.kind !== "memory" && (!many || view.scale > 1.4) && (node.kind !== "symbol" || view.scale > 0.9));
-    if (isLabelled) label(node);
-  }
+  const isLabelled = (node) => node === hovered || node.open || (node.kind !== "memory" && (!many || view.scale > 1.4) && (node.kind !== "symbol" || view.scale > 0.9));
+  const rank = (node) => (node === hovered ? 2e9 : node.open ? 1e9 : 0) + node.weight;
+  const boxes = [];
+  for (const node of [...nodes.values()].filter(isLabelled).sort((a, b) => rank(b) - rank(a))) label(node, boxes);
 }
 
-function label(node) {
+// Writes a node's label, unless it would cover one that is already there.
+function label(node, boxes) {
   const text = node.label.length > 46 && node !== hovered ? `${node.label.slice(0, 45)}…` : node.label.slice(0, 110);
-  const y = node.y + SIZE[node.kind] + 5 + 14 / Math.max(0.3, view.scale);
+  const height = 14 / Math.max(0.3, view.scale);
+  const y = node.y + SIZE[node.kind] + 5 + height;
+  const half = pen.measureText(text).width / 2;
+  const box = { left: node.x - half, right: node.x + half, top: y - height, bottom: y };
+  if (boxes.some((other) => box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom)) return;
+  boxes.push(box);
   pen.strokeStyle = colours.paper;
   pen.lineWidth = 4;
   pen.lineJoin = "round";
