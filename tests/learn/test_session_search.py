@@ -245,18 +245,24 @@ def test_a_secret_in_a_session_is_redacted_before_it_can_be_searched(mind: Hivem
     assert whats(mind, secret) == []
 
 
-def test_the_command_prints_what_matches_and_json_has_the_fields(session: Told, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_the_command_prints_what_matches_and_json_has_the_fields(
+    session: Told, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for number in range(40):
         session.said(f"Key number {number} is renamed.")
     session.keep()
-    assert "hivemind session search" in run("import", "transcripts").stderr
-    assert "hivemind session search" not in run("import", "transcripts", "--dry-run").stderr
+    home.mkdir(mode=0o700)
+    # Whoever holds the lock keeps the background from making vectors, which it may have done before ``status`` asks.
+    with (home / "embedding.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "hivemind session search" in run("import", "transcripts").stderr
+        assert "hivemind session search" not in run("import", "transcripts", "--dry-run").stderr
 
-    printed = run("session", "search", "camelCase keys")
-    (hit,) = run_json("session", "search", "camelCase keys")["session_hits"]
-    recalled = run("recall", "camelCase keys")
-    status = run("status")
+        printed = run("session", "search", "camelCase keys")
+        (hit,) = run_json("session", "search", "camelCase keys")["session_hits"]
+        recalled = run("recall", "camelCase keys")
+        status = run("status")
 
     assert "[session s1 · claude-code · prompt · 2026-03-01]" in printed.stdout
     assert (hit["session_id"], hit["agent"], hit["what"]) == ("s1", "claude-code", "prompt")
