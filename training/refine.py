@@ -38,7 +38,6 @@ KEPT = {"commit": 0.6, "code": 0.7, "fix": 0.6, "manual": 0.75}
 """The share of the pairs of a kind that is used; all of the others."""
 SHARES = {
     "talk": (0.2, 0.1, 0.7),
-    "asked chat": (0.3, 0.2, 0.5),
     "transcript": (0.5, 0.2, 0.3),
     "rule": (0.4, 0.2, 0.4),
     "manual": (0.4, 0.25, 0.35),
