@@ -138,6 +138,10 @@ def pair_file(path: str, text: str, uses: Sequence[str], rng: random.Random) -> 
     elif "questions" in uses and path.endswith(".jsonl") and "/ALL/" not in path:
         for line in text.splitlines():
             yield from pairs.pair_meeting(line)
+    elif "chats" in uses and re.search(r"model_answer|mtbench|codegen|roleplay-simple", path):
+        for request, answer in pairs.read_chats(text):
+            yield from pairs.pair_request(request)
+            yield from pairs.pair_answer(request, answer)
     elif "dialogues" in uses and path.endswith(".csv"):
         for turns in pairs.read_persona_chats(text):
             yield from pairs.pair_dialogue(turns, rng)
@@ -197,8 +201,8 @@ def _list_blobs(mirror: Path, uses: Sequence[str]) -> dict[str, str]:
     wanted: tuple[str, ...] = ()
     wanted += (".py", *CODE) if "code" in uses else ()
     wanted += (".md", ".rst", ".adoc", ".mdx") if {"manual", "transcripts"} & set(uses) else ()
-    wanted += (".json", ".jsonl", ".csv") if {"dialogues", "questions"} & set(uses) else ()
-    largest = 6_000_000 if {"dialogues", "questions", "transcripts"} & set(uses) else LARGEST_FILE
+    wanted += (".json", ".jsonl", ".csv") if {"chats", "dialogues", "questions"} & set(uses) else ()
+    largest = 6_000_000 if {"chats", "dialogues", "questions", "transcripts"} & set(uses) else LARGEST_FILE
     listing = subprocess.run(
         ["git", "-C", str(mirror), "ls-tree", "-rl", "HEAD"], capture_output=True, check=True
     ).stdout.decode("utf-8", "replace")

@@ -16,6 +16,8 @@ from torch.nn import functional
 from torch.nn.attention.varlen import varlen_attn
 
 WIDTH = 384
+INNER = 4 * WIDTH
+"""Numbers between both matrices of a teacher's feed-forward part; students may have fewer."""
 HEADS = 12
 POSITIONS = 512
 TOKENS_AT_ONCE = 400_000
@@ -59,13 +61,13 @@ def attend(query: Tensor, key: Tensor, value: Tensor, query_starts: Tensor, pack
 class Layer(nn.Module):
     """One transformer layer, normalised after each addition, as BERT does."""
 
-    def __init__(self) -> None:
+    def __init__(self, inner: int = INNER) -> None:
         super().__init__()
         self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
         self.ao = nn.Linear(WIDTH, WIDTH)
         self.aln = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.f1 = nn.Linear(WIDTH, 4 * WIDTH)
-        self.f2 = nn.Linear(4 * WIDTH, WIDTH)
+        self.f1 = nn.Linear(WIDTH, inner)
+        self.f2 = nn.Linear(inner, WIDTH)
         self.fln = nn.LayerNorm(WIDTH, eps=1e-12)
 
     def forward(self, x: Tensor, packed: Packed) -> Tensor:
@@ -100,24 +102,28 @@ def finish(x: Tensor, attention: Tensor, *weights: Tensor) -> Tensor:
 class Encoder(nn.Module):
     """A BERT whose vector is the state of the first token."""
 
-    def __init__(self, vocabulary: int, layers: int) -> None:
+    def __init__(self, vocabulary: int, layers: int, inner: int = INNER) -> None:
         super().__init__()
         self.words = nn.Embedding(vocabulary, WIDTH)
         self.positions = nn.Embedding(POSITIONS, WIDTH)
         self.ln = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.layers = nn.ModuleList([Layer() for _ in range(layers)])
+        self.layers = nn.ModuleList([Layer(inner) for _ in range(layers)])
 
     def forward(self, packed: Packed) -> Tensor:
         """Return a vector of unit length for each text."""
-        lengths = packed.starts.diff().long()
-        starts = packed.starts[:-1].long().repeat_interleave(lengths, output_size=len(packed.ids))
-        places = torch.arange(len(packed.ids), device=packed.ids.device) - starts
-        # Word vectors stay in full precision, because many small steps add up in them.
-        x = self.ln((self.words(packed.ids) + self.positions(places)).to(self.ln.weight.dtype))
+        x = self.look_up(packed)
         for layer in self.layers[:-1]:
             x = layer(x, packed)
         last: Layer = self.layers[-1]  # type: ignore[assignment]
         return functional.normalize(last.finish_first(x, packed).float(), dim=1)
+
+    def look_up(self, packed: Packed) -> Tensor:
+        """Return the states before the first layer."""
+        lengths = packed.starts.diff().long()
+        starts = packed.starts[:-1].long().repeat_interleave(lengths, output_size=len(packed.ids))
+        places = torch.arange(len(packed.ids), device=packed.ids.device) - starts
+        # Word vectors stay in full precision, because many small steps add up in them.
+        return self.ln((self.words(packed.ids) + self.positions(places)).to(self.ln.weight.dtype))
 
 
 class Pack:
@@ -208,17 +214,6 @@ def load_arctic(path: Path) -> Encoder:
     model = Encoder(len(state["words.weight"]), 12)
     model.load_state_dict(state)
     return model
-
-
-def trim_tokenizer(tokenizer: dict[str, Any], merges: int) -> tuple[dict[str, Any], list[int]]:
-    """Return a tokenizer with only the first merges, and the old id of each of its tokens.
-
-    Pair encoding applies merges in order of their rank, so a prefix of the list is itself a valid encoding.
-    """
-    old_ids = tokenizer["model"]["vocab"]
-    pairs = [pair if isinstance(pair, str) else " ".join(pair) for pair in tokenizer["model"]["merges"][:merges]]
-    trimmed = make_tokenizer(pairs)
-    return trimmed, [old_ids[token] for token in trimmed["model"]["vocab"]]
 
 
 def make_tokenizer(merges: Sequence[str]) -> dict[str, Any]:

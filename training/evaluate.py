@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from training import encoder
 
@@ -17,33 +16,26 @@ MIXTURES = (0.0, 0.2, 0.35, 0.5)
 """Shares of BM25."""
 
 
-def score(model: nn.Module, path: Path, device: str, widths: Sequence[int]) -> dict[str, dict[str, Any]]:
-    """Return, for each set and width of vectors, the measure at each mixture."""
+def score(model: nn.Module, path: Path, device: str) -> dict[str, list[float]]:
+    """Return, for each set, the measure at each mixture."""
     cases = np.load(path)
     passages, questions = (
         encoder.embed(model, np.split(cases[name], cases[f"{name}_lengths"].astype(np.int64).cumsum()[:-1]), device)
         for name in ("passages", "questions")
     )
-    return score_vectors(json.loads(str(cases["content"])), passages.float(), questions.float(), widths)
+    return score_vectors(json.loads(str(cases["content"])), passages.float(), questions.float())
 
 
-def score_vectors(
-    cases: dict[str, Any], passages: Tensor, questions: Tensor, widths: Sequence[int]
-) -> dict[str, dict[str, Any]]:
+def score_vectors(cases: dict[str, Any], passages: Tensor, questions: Tensor) -> dict[str, list[float]]:
     """Return the measures of these vectors."""
     numbers = {question: number for number, question in enumerate(cases["questions"])}
-    table: dict[str, dict[str, Any]] = {}
-    for width in widths:
-        narrow = functional.normalize(passages[:, :width], dim=1)
-        narrow_questions = functional.normalize(questions[:, :width], dim=1)
-        for name, stores in cases["sets"].items():
-            values: list[list[float]] = []
-            for store in stores:
-                chosen = [numbers[question] for question in store["questions"]]
-                similarity = narrow_questions[chosen] @ narrow[store["passages"]].T
-                values += _score_store(name, store, similarity)
-            means = torch.tensor(values).mean(0)
-            table.setdefault(name, {})[str(width)] = [round(float(mean), 3) for mean in means]
+    table = {}
+    for name, stores in cases["sets"].items():
+        values: list[list[float]] = []
+        for store in stores:
+            chosen = [numbers[question] for question in store["questions"]]
+            values += _score_store(name, store, questions[chosen] @ passages[store["passages"]].T)
+        table[name] = [round(float(mean), 3) for mean in torch.tensor(values).mean(0)]
     return table
 
 
@@ -79,9 +71,7 @@ def measure(name: str, order: Sequence[int], relevant: Sequence[int]) -> float:
     return sum(number in order[:10] for number in relevant) / len(relevant)
 
 
-def format_row(label: str, table: dict[str, dict[str, Any]]) -> str:
-    """Return one line: for each set and width the measure at each mixture."""
-    cells = [
-        f"{name}/{width} " + "/".join(f"{v:.3f}" for v in row) for name, r in table.items() for width, row in r.items()
-    ]
+def format_row(label: str, table: dict[str, list[float]]) -> str:
+    """Return one line: for each set the measure at each mixture."""
+    cells = [f"{name} " + "/".join(f"{value:.3f}" for value in row) for name, row in table.items()]
     return f"{label}: " + " | ".join(cells)

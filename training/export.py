@@ -71,6 +71,11 @@ def unpack(path: Path) -> dict[str, NDArray[Any]]:
     return dequantise(tensors)
 
 
+def read_merges(path: Path) -> list[str]:
+    """Return the merges in a file that ``pack`` wrote."""
+    return unpack(path)["merges"].tobytes().decode().split("\n")
+
+
 def dequantise(tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return matrices as floats again; scales stay beside them."""
     weights = dict(tensors)

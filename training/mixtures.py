@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from training import encoder, evaluate, export
+from training import evaluate, export
 from training.train import load_student
 
 COLUMNS = slice(0, 3)
@@ -46,9 +46,9 @@ def main() -> None:
         # Rounded to 8 bits first, because that is what would be shipped.
         rounded = export.dequantise(export.quantise(weights))
         model.load_state_dict({name: torch.tensor(rounded[name]).float() for name in model.state_dict()})
-        table = evaluate.score(model, options.work / "cases-data.npz", options.device, [encoder.WIDTH])
+        table = evaluate.score(model, options.work / "cases-data.npz", options.device)
         print(evaluate.format_row(label, table), flush=True)
-        return {name: float(np.mean(row[str(encoder.WIDTH)][COLUMNS])) for name, row in table.items()}
+        return {name: float(np.mean(row[COLUMNS])) for name, row in table.items()}
 
     first = next(iter(students))
     baseline = score(first, export.average([students[first]]))

@@ -245,14 +245,24 @@ def pair_transcript(markdown: str) -> Iterator[Pair]:
         words = re.sub(r"\n{3,}", "\n\n", words).strip(" \n-_*")
         if speaker.startswith("User"):
             request = words
-            for passage in split_passages(words)[:2]:
-                if len(passage) > 40:
-                    yield Pair(kind="transcript", query="", text=passage, is_natural=False)
+            yield from pair_request(request)
         elif request:
-            for passage in split_passages(words)[:PASSAGES_PER_ANSWER]:
-                if len(passage) > 120:
-                    yield Pair(kind="transcript", query=request[:LONG_QUERY], text=passage)
+            yield from pair_answer(request, words)
             yield from pair_failure(words)
+
+
+def pair_request(request: str) -> Iterator[Pair]:
+    """Yield the first passages of what a person asked an assistant."""
+    for passage in split_passages(request)[:2]:
+        if len(passage) > 40:
+            yield Pair(kind="transcript", query="", text=passage, is_natural=False)
+
+
+def pair_answer(request: str, answer: str) -> Iterator[Pair]:
+    """Yield the first passages of an assistant's answer."""
+    for passage in split_passages(answer)[:PASSAGES_PER_ANSWER]:
+        if len(passage) > 120:
+            yield Pair(kind="transcript", query=request[:LONG_QUERY], text=passage)
 
 
 def pair_dialogue(turns: Sequence[tuple[str, str]], rng: random.Random, kind: str = "talk") -> Iterator[Pair]:
@@ -301,6 +311,19 @@ def read_chit_chats(text: str) -> Iterator[list[tuple[str, str]]]:
     """Yield the conversations of the Chit-Chat Challenge; messages that one person sent in a row are one turn."""
     for chat in json.loads(text).values():
         yield [(turn[0]["sender"], " ".join(part["text"] for part in turn)) for turn in chat["messages"] if turn]
+
+
+def read_chats(text: str) -> Iterator[tuple[str, str]]:
+    """Yield requests and answers of an assistant, from JSON or JSON lines of GPTeacher, Arena-Hard or MT-Bench-101."""
+    entries = json.loads(text) if text.lstrip().startswith("[") else map(json.loads, filter(None, text.split("\n")))
+    for entry in entries:
+        if "instruction" in entry:
+            yield f"{entry['instruction']}\n{entry['input']}".strip(), entry["response"]
+        elif "messages" in entry:
+            request, answer = (message["content"] for message in entry["messages"][-2:])
+            yield request, answer["answer"] if isinstance(answer, dict) else answer
+        for turn in entry.get("history", []):
+            yield turn["user"], turn["bot"]
 
 
 def pair_squad(text: str, kind: str) -> Iterator[Pair]:

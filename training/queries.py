@@ -83,15 +83,13 @@ WORK = ("how do we {a} {b}?", "where is {a} {b} handled?", "{a} {b} {c}", "why d
 
 
 def make_queries(kind: str, pair: Pair, rng: random.Random) -> Iterator[tuple[str, bool]]:
-    """Yield a made-up question from words of the text, and a web search from a function's comment."""
-    if kind.startswith("asked"):
-        return
+    """Yield a made-up question about what a text says or from its words, and a web search from a function's comment."""
     words = re.findall(r"[A-Za-z][a-z']{2,}", re.sub(r"([a-z])([A-Z])", r"\1 \2", pair.text.replace("_", " ")))
     words = [word for word in words if word.lower() not in STOP_WORDS]
-    if kind == "talk":
-        if question := ask_about(pair.text, rng):
-            yield question, False
-        elif len(words) >= 6 and rng.random() < 0.35:
+    if kind in {"talk", "transcript"} and (question := ask_about(pair.text, rng)):
+        yield question, False
+    elif kind == "talk":
+        if len(words) >= 6 and rng.random() < 0.35:
             name = re.match(r"[A-Z][a-z]+(?=:)", pair.text)
             start = rng.randrange(len(words) - 2)
             a, b = words[start : start + 2] if rng.random() < 0.5 else rng.sample(words, 2)

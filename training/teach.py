@@ -1,13 +1,19 @@
-"""Let both teachers embed what ``training.prepare`` wrote, and group the queries into clusters of rivals.
+"""Let three teachers embed what ``training.prepare`` wrote, and group the queries into clusters of rivals.
 
-python -m training.teach WORK TOKENS...
+python -m training.teach WORK STUDENT.safetensors MERGES.txt
 
-WORK contains the teachers and tokens.npz; data.pt is written to it. This is the first step that wants a GPU.
+WORK contains two of the teachers, granite-embedding-30m-english-int8.hmsemb and arctic.npz with arctic-tokenizer.json;
+tokenizer.json, cases-*.npz and data.pt are written to it. What the student knows already is kept, because it teaches
+too; granite is better at finding code for a pasted issue and arctic at conversation. In every other language than
+English the new student alone reads the text, and the teachers read what it says in English. This is the first step that
+wants a GPU.
 """
 
 import argparse
 import json
+import lzma
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,133 +23,114 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from training import encoder
+from training import encoder, export
+from training.prepare import read_rows
+from training.queries import Rows
+from training.train import load_student
 
+QUERY_TOKENS, TEXT_TOKENS = 288, 400
+"""An issue that somebody pastes is long, and so are passages of code."""
+SHARES = {
+    "talk": (0.2, 0.1, 0.7),
+    "transcript": (0.5, 0.2, 0.3),
+    "rule": (0.4, 0.2, 0.4),
+    "manual": (0.4, 0.25, 0.35),
+    "other": (0.4, 0.2, 0.4),
+    "failure": (0.4, 0.3, 0.3),
+    "python": (0.35, 0.45, 0.2),
+    "code": (0.35, 0.45, 0.2),
+    "commit": (0.4, 0.4, 0.2),
+    "fix": (0.4, 0.6, 0.0),
+    "related": (0.4, 0.6, 0.0),
+}
+"""How much the student, granite and arctic count in the order that is learned, for each kind of pair."""
 CLUSTER = 4_000
 """Texts in a cluster; batches are drawn from one cluster, so that rivals are close."""
-RIVALS = 2_000
-WORST_RANK = 20
-"""A question and its text are a natural pair if one teacher ranks the text so well among so many of its kind."""
 
 
 def main() -> None:
-    """Write tokens of the student, vectors of the teachers and clusters."""
+    """Write the tokens of the student and the vectors of the three teachers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
-    parser.add_argument("tokens", nargs="*", default=["tokens.npz"], help="files of prepare; several are joined")
+    parser.add_argument("student", type=Path)
+    parser.add_argument("merges", type=Path)
     parser.add_argument("--device", default="cuda")
     options = parser.parse_args()
+    work, device = options.work, options.device
     started = time.monotonic()
-    tokens = join([dict(np.load(options.work / name)) for name in options.tokens])
-    pack = encoder.Pack(options.work / "granite-embedding-30m-english-int8.hmsemb")
-    trimmed = json.loads((options.work / "tokenizer.json").read_text())
-    del trimmed["old_ids"]
-    table = map_tokens(pack.tokenizer, Tokenizer.from_str(json.dumps(trimmed)))
-    vectors = {
-        "granite": embed_all(encoder.load_granite(pack), "granite", tokens, options.device),
-        "arctic": embed_all(encoder.load_arctic(options.work / "arctic.npz"), "arctic", tokens, options.device),
+
+    def report(*words: object) -> None:
+        print(f"[{time.monotonic() - started:5.0f}]", *words, flush=True)
+
+    description = encoder.make_tokenizer(options.merges.read_text(encoding="utf-8").split("\n"))
+    (work / "tokenizer.json").write_text(json.dumps(description))
+    tokenizer = Tokenizer.from_str(json.dumps(description))
+    for path in sorted(work.glob("cases-*.json.xz")):
+        content = json.loads(lzma.decompress(path.read_bytes()))
+        save_cases(work / f"{path.name.split('.')[0]}.npz", content, tokenizer)
+    rows = read_rows(work)
+    report(f"{len(rows.texts):,} texts, {len(rows.queries):,} queries")
+    ids = [encoder.encode(tokenizer, part, limit) for part, limit in limit_parts(rows)]
+    report(f"{sum(map(len, ids[0])) + sum(map(len, ids[1])):,} tokens")
+    vectors = {}
+    for name, model, own_tokenizer, prefix in load_teachers(work, options.student):
+        vectors[name] = embed_rows(rows, model, own_tokenizer, prefix, device)
+        report(name, "embedded")
+    owners = torch.tensor(rows.owners)
+    names = list(SHARES)
+    kinds = torch.tensor([names.index(kind) for kind in rows.kinds])
+    data = {
+        "queries": join_tokens(ids[0]),
+        "texts": join_tokens(ids[1]),
+        "owners": owners,
+        "kinds": names,
+        "kind": kinds,
+        "shares": torch.tensor(list(SHARES.values()))[kinds],
+        "natural": torch.tensor(rows.are_natural),
+        "vectors": vectors,
+        "cluster": cluster(vectors["student"][1], owners, kinds, device),
     }
-    print(f"embedded after {time.monotonic() - started:.0f} s", flush=True)
-    owners, kinds = (torch.from_numpy(tokens[name].astype(np.int64)) for name in ("owners", "kind"))
-    kind_names = tokens["kinds"].tolist()
-    share = torch.from_numpy(tokens["share"])[kinds]
-    natural = find_natural(torch.from_numpy(tokens["natural"]), kind_names, kinds, owners, list(vectors.values()))
-    torch.save(
-        {
-            "queries": replace_tokens(tokens["granite_queries"], tokens["granite_queries_lengths"], table),
-            "texts": replace_tokens(tokens["granite_texts"], tokens["granite_texts_lengths"], table),
-            "owners": owners,
-            "kinds": kind_names,
-            "kind": kinds,
-            "shares": torch.stack([1 - share, share], dim=1),
-            "natural": natural,
-            "vectors": vectors,
-            "cluster": cluster(vectors["granite"][1], owners, kinds, options.device),
-        },
-        options.work / "data.pt",
-    )
-    print(f"written after {time.monotonic() - started:.0f} s", flush=True)
+    torch.save(data, work / "data.pt")
+    report("written")
 
 
-def join(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """Return several files of ``prepare`` as one; numbers of texts and queries are counted on."""
-    first = parts[0]
-    for part in parts[1:]:
-        texts, queries = len(first["text_sources"]), len(first["query_sources"])
-        part["owners"] = part["owners"] + texts
-        part["text_sources"], part["query_sources"] = part["text_sources"] + texts, part["query_sources"] + queries
-        first = {
-            name: value if name in {"kinds", "share"} else np.concatenate([value, part[name]])
-            for name, value in first.items()
-        }
-    return first
+def load_teachers(work: Path, student: Path) -> Iterator[tuple[str, nn.Module, Tokenizer, str]]:
+    """Yield each teacher's name, its model, its tokenizer, and what stands before a query."""
+    yield "student", load_student(student), read_tokenizer(export.read_merges(student)), ""
+    pack = encoder.Pack(work / "granite-embedding-30m-english-int8.hmsemb")
+    yield "granite", encoder.load_granite(pack), Tokenizer.from_str(json.dumps(pack.tokenizer)), ""
+    arctic_tokenizer = Tokenizer.from_file(str(work / "arctic-tokenizer.json"))
+    yield "arctic", encoder.load_arctic(work / "arctic.npz"), arctic_tokenizer, encoder.ARCTIC_PREFIX
 
 
-def embed_all(model: nn.Module, name: str, tokens: dict[str, NDArray[Any]], device: str) -> tuple[Tensor, Tensor]:
+def limit_parts(rows: Rows) -> list[tuple[list[str], int]]:
+    """Return queries and texts, each with the tokens that are read of it."""
+    return [(rows.queries, QUERY_TOKENS), (rows.texts, TEXT_TOKENS)]
+
+
+def read_tokenizer(merges: list[str]) -> Tokenizer:
+    """Return the tokenizer that these merges make."""
+    return Tokenizer.from_str(json.dumps(encoder.make_tokenizer(merges)))
+
+
+def embed_rows(rows: Rows, model: nn.Module, tokenizer: Tokenizer, prefix: str, device: str) -> tuple[Tensor, Tensor]:
     """Return a teacher's vectors of queries and texts; a translation has those of the English original."""
-    vectors = []
-    for part, sources in (("queries", "query_sources"), ("texts", "text_sources")):
-        lengths = tokens[f"{name}_{part}_lengths"].astype(np.int64)
-        rows = np.split(tokens[f"{name}_{part}"], lengths.cumsum()[:-1])
-        vectors.append(encoder.embed(model, rows, device)[torch.from_numpy(tokens[sources]).to(device).long()].cpu())
-    return vectors[0], vectors[1]
+    results = []
+    for (part, limit), sources, start in zip(
+        limit_parts(rows), (rows.query_sources, rows.text_sources), (prefix, ""), strict=True
+    ):
+        used = set(sources)
+        # A translation's own text is never read, so it costs no time.
+        texts = [start + text if number in used else "" for number, text in enumerate(part)]
+        vectors = encoder.embed(model, encoder.encode(tokenizer, texts, limit), device)
+        results.append(vectors[torch.tensor(sources, device=vectors.device)].cpu())
+    return results[0], results[1]
 
 
-def find_natural(
-    natural: Tensor, names: list[str], kinds: Tensor, owners: Tensor, teachers: list[tuple[Tensor, Tensor]]
-) -> Tensor:
-    """Return which pairs are natural, without the written questions that no teacher finds the answer to."""
-    natural = natural.clone()
-    for number in (number for number, name in enumerate(names) if name.startswith("asked")):
-        members = torch.nonzero(kinds == number)[:, 0]
-        if len(members):
-            natural[members] &= is_answer(teachers, members, owners[members])
-            print(f"{names[number]}: {int(natural[members].sum())} of {len(members)} are natural pairs", flush=True)
-    return natural
-
-
-def is_answer(teachers: list[tuple[Tensor, Tensor]], queries: Tensor, texts: Tensor) -> Tensor:
-    """Tell for each query whether a teacher puts its text among the first of many rivals.
-
-    A language model sometimes asks what many texts answer, or none; the teachers' order is still learned for those.
-    """
-    generator = torch.Generator().manual_seed(18)
-    rivals = texts[torch.randperm(len(texts), generator=generator)[:RIVALS]]
-    is_near = torch.zeros(len(queries), dtype=torch.bool)
-    for query_vectors, text_vectors in teachers:
-        query, own = query_vectors[queries].float(), text_vectors[texts].float()
-        nearer = (query @ text_vectors[rivals].float().T > (query * own).sum(1, keepdim=True) + 1e-4).sum(1)
-        is_near |= nearer < WORST_RANK
-    return is_near
-
-
-def map_tokens(full: dict[str, Any], student: Tokenizer) -> list[list[int]]:
-    """Return the student's tokens for each token of the teacher whose merges it has the first of.
-
-    What the later merges join is the same wherever the token stands, so no text must be tokenised a second time.
-    """
-    vocabulary = student.get_vocab()
-    table: list[list[int]] = [[] for _ in range(max(full["model"]["vocab"].values()) + 1)]
-    for token, number in full["model"]["vocab"].items():
-        whole = vocabulary.get(token)
-        table[number] = [part.id for part in student.model.tokenize(token)] if whole is None else [whole]
-    return table
-
-
-def replace_tokens(
-    ids: NDArray[np.uint16], lengths: NDArray[np.uint16], table: list[list[int]]
-) -> tuple[Tensor, Tensor]:
-    """Return the student's tokens of all texts in a row, and where each text starts."""
-    counts = np.array([len(parts) for parts in table])
-    flat = np.concatenate([np.array(parts, np.int32) for parts in table])
-    repeats = counts[ids]
-    # The nth part of a token stands n places after its first part in the flat table.
-    firsts = np.repeat((counts.cumsum() - counts)[ids], repeats)
-    ends = repeats.cumsum()
-    within = np.arange(ends[-1]) - np.repeat(ends - repeats, repeats)
-    stops = lengths.astype(np.int64).cumsum()
-    starts = np.concatenate([[0], ends[stops - 1]])
-    return torch.from_numpy(flat[firsts + within]), torch.from_numpy(starts)
+def join_tokens(rows: list[NDArray[np.uint16]]) -> tuple[Tensor, Tensor]:
+    """Return all tokens in a row, and where each text starts."""
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    return torch.from_numpy(np.concatenate(rows).astype(np.int32)), torch.from_numpy(starts)
 
 
 def cluster(vectors: Tensor, owners: Tensor, kinds: Tensor, device: str) -> Tensor:
@@ -165,6 +152,20 @@ def cluster(vectors: Tensor, owners: Tensor, kinds: Tensor, device: str) -> Tens
         result[members] = nearest.cpu() + offset
         offset += count
     return result
+
+
+def save_cases(path: Path, content: Mapping[str, Any], tokenizer: Tokenizer) -> None:
+    """Write the question sets with the student's tokens."""
+    questions = list(
+        dict.fromkeys(q for cases in content["sets"].values() for case in cases for q in case["questions"])
+    )
+    arrays: dict[str, NDArray[Any]] = {
+        "content": np.array(json.dumps({"sets": content["sets"], "questions": questions}))
+    }
+    for name, texts in (("questions", questions), ("passages", content["passages"])):
+        ids = encoder.encode(tokenizer, texts, encoder.POSITIONS)
+        arrays[name], arrays[f"{name}_lengths"] = np.concatenate(ids), np.array([len(row) for row in ids], np.uint16)
+    np.savez(path, **arrays)
 
 
 if __name__ == "__main__":

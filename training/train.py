@@ -1,10 +1,9 @@
 """Train one student on what ``training.teach`` wrote, and score it.
 
-python -m training.train WORK NAME --layers 0,2,5 --seconds 240 --rate 2e-4
+python -m training.train WORK NAME START --seconds 240 --rate 2e-4
 """
 
 import argparse
-import json
 import math
 import time
 from collections.abc import Mapping
@@ -25,14 +24,14 @@ SHARPNESS = 2.0
 """How steeply the teachers' standard scores become shares."""
 FOCUS = (1.0, 2.0)
 """The order is compared as it is, and once more twice as steeply, so that the first places count."""
-NATURAL_WEIGHT = 0.3
-ASKED_WEIGHT = 1.0
-"""How much it counts that a pair belongs together; more where a language model wrote the question for the text."""
+NATURAL_WEIGHT = 0.6
+"""How much it counts that a pair belongs together."""
 TEXT_WEIGHT = 0.5
 """How much the order of texts for each other counts; it is what a long pasted question needs."""
-NARROW = 256
-NARROW_WEIGHT = 0.3
-"""The first 256 numbers of a vector are trained to serve alone."""
+MIRROR_WEIGHT = 2.0
+"""How much it counts that a teacher's vector can be computed from the student's by one matrix."""
+MIRROR_SAMPLE = 50_000
+"""Texts that these matrices are first computed from."""
 
 
 def main() -> None:
@@ -40,12 +39,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
     parser.add_argument("name")
-    parser.add_argument("--layers", default="0,2,5", help="granite's layers to start from")
+    parser.add_argument("start", type=Path, help="weights to go on from: a student or an exported file")
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--steps", type=int, default=0, help="instead of seconds")
     parser.add_argument("--rate", type=float, default=2e-4)
     parser.add_argument("--batch", type=int, default=1_024)
-    parser.add_argument("--start", type=Path, help="weights to go on from: a student or an exported file")
     parser.add_argument("--out", type=Path, default=Path())
     parser.add_argument("--more", default="", help="kinds to draw more often, such as talk=2.5,related=1.5")
     parser.add_argument("--score-every", type=int, default=0, help="steps between scores of the development sets")
@@ -56,12 +54,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
-    if options.start:
-        model = load_student(options.start)
-    else:
-        tokenizer = json.loads((options.work / "tokenizer.json").read_text())
-        model = make_student(options.work, tokenizer["old_ids"], options.layers)
-    model.to(options.device)
+    model = load_student(options.start).to(options.device)
     if options.compile:
         encoder.finish = torch.compile(encoder.finish, dynamic=True)
     data = torch.load(options.work / "data.pt", weights_only=False, mmap=True)
@@ -75,23 +68,15 @@ def score(model: nn.Module, options: argparse.Namespace, label: str, *, with_val
     """Print the scores on the question sets."""
     for path in sorted(options.work.glob("cases-*.npz")):
         if with_validation or "validation" not in path.name:
-            table = evaluate.score(model, path, options.device, (encoder.WIDTH, NARROW))
+            table = evaluate.score(model, path, options.device)
             print(evaluate.format_row(f"{label} {path.stem}", table), flush=True)
-
-
-def make_student(work: Path, old_ids: list[int], layers: str) -> nn.Module:
-    """Return a student with granite's layers and its vectors of the tokens that are left."""
-    pack = encoder.Pack(work / "granite-embedding-30m-english-int8.hmsemb")
-    full = encoder.load_granite(pack, [int(number) for number in layers.split(",")])
-    full.words = nn.Embedding.from_pretrained(full.words.weight.detach()[old_ids].clone(), freeze=False)
-    return full
 
 
 def load_student(path: Path) -> encoder.Encoder:
     """Return a student from its weights or from an exported file."""
     weights = unpack(path) if path.suffix == ".safetensors" else dict(np.load(path))
     layers = {name.split(".")[1] for name in weights if name.startswith("layers.")}
-    model = encoder.Encoder(len(weights["words.weight"]), len(layers))
+    model = encoder.Encoder(len(weights["words.weight"]), len(layers), len(weights["layers.0.f1.weight"]))
     model.load_state_dict({name: torch.tensor(weights[name]).float() for name in model.state_dict()})
     return model
 
@@ -119,10 +104,12 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
     device = options.device
     queries, texts = (Texts(data[name], device) for name in ("queries", "texts"))
     owners, shares = (data[name].to(device) for name in ("owners", "shares"))
-    natural = weigh_pairs(data).to(device)
+    natural = NATURAL_WEIGHT * data["natural"].to(device)
     teachers = [tuple(part.to(device) for part in vectors) for vectors in data["vectors"].values()]
     groups = Groups(data, device, dict(part.split("=") for part in options.more.split(",") if part))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=options.rate, weight_decay=0.01, fused=device == "cuda")
+    mirrors = make_mirrors(model, texts, [vectors for _, vectors in teachers]).to(device)
+    parameters = [*model.parameters(), *mirrors.parameters()]
+    optimiser = torch.optim.AdamW(parameters, lr=options.rate, weight_decay=0.01, fused=device == "cuda")
     rng = np.random.default_rng(options.seed)
     started, step, progress = time.monotonic(), 0, 0.0
     model.train()
@@ -140,12 +127,12 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
         text = torch.func.functional_call(model, weights, (texts.take(owner),))
         same = owner[:, None] == owner[None, :]
         loss = measure_loss(query, text, query_scores, text_scores, same, natural[chosen])
-        narrow_query, narrow_text = (functional.normalize(part[:, :NARROW], dim=1) for part in (query, text))
-        narrow = measure_loss(narrow_query, narrow_text, query_scores, text_scores, same, natural[chosen])
-        loss = loss + NARROW_WEIGHT * narrow
+        for mirror, (q, t) in zip(mirrors, teachers, strict=True):
+            likeness = (mirror(query) * q[chosen]).sum(1).mean() + (mirror(text) * t[owner]).sum(1).mean()
+            loss = loss + MIRROR_WEIGHT / len(mirrors) * (1 - likeness / 2)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(parameters, 1.0)
         optimiser.step()
         if step % 250 == 0:
             print(
@@ -160,10 +147,26 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
     print(f"{options.name}: {step} steps in {time.monotonic() - started:.0f} s", flush=True)
 
 
-def weigh_pairs(data: dict[str, Any]) -> Tensor:
-    """Return for each query how much it counts that its text is the first."""
-    weights = [ASKED_WEIGHT if name.startswith("asked") else NATURAL_WEIGHT for name in data["kinds"]]
-    return data["natural"] * torch.tensor(weights)[data["kind"]]
+class Mirror(nn.Module):
+    """Computes a teacher's vectors from the student's, so that each text says what it means, beside all rivals."""
+
+    def __init__(self, own: Tensor, taught: Tensor) -> None:
+        super().__init__()
+        self.matrix = nn.Parameter(torch.linalg.lstsq(own, taught).solution.contiguous())
+
+    def forward(self, own: Tensor) -> Tensor:
+        """Return vectors of unit length."""
+        return functional.normalize(own @ self.matrix, dim=1)
+
+
+@torch.no_grad()
+def make_mirrors(model: nn.Module, texts: Texts, teachers: list[Tensor]) -> nn.ModuleList:
+    """Return a mirror for each teacher that fits the student as it is."""
+    step = max(1, len(teachers[0]) // MIRROR_SAMPLE)
+    sample = torch.arange(0, len(teachers[0]), step, device=teachers[0].device)
+    weights = halve(model)
+    own = torch.cat([torch.func.functional_call(model, weights, (texts.take(part),)) for part in sample.split(1_024)])
+    return nn.ModuleList([Mirror(own, taught[sample].float()) for taught in teachers])
 
 
 def halve(model: nn.Module) -> dict[str, Tensor]:

@@ -51,7 +51,7 @@ def main() -> None:
     added = learn_merges(pieces, set(tokenizer.get_vocab()), options.count)
     options.merges.write_text("\n".join([*merges, *added]), encoding="utf-8")
     np.savez(options.out, **enlarge(weights, tokenizer, added))
-    print(f"{len(added)} merges, the last one {added[-1]!r}")
+    print(f"{len(added)} merges, the last one {''.join(added[-1:])!r}")
 
 
 def count_words(pairs: Iterable[Pair]) -> dict[str, float]:
