@@ -1,0 +1,33 @@
+"""The notes that were written for training can be read, and none of those held out is trained on."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import training
+
+FOLDER = Path(training.__file__).with_name("written")
+FILES = sorted(FOLDER.glob("*.jsonl"))
+
+
+def read(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_each_note_says_who_asks_for_it(path: Path) -> None:
+    for line in read(path):
+        assert line["project"]
+        assert line["note"]
+        assert line["topics"]
+        assert line["question"]
+
+
+def test_nothing_that_is_held_out_is_trained_on() -> None:
+    held_out = {line["note"] for path in FILES if path.stem.startswith("held_out") for line in read(path)}
+    trained = {line["note"] for path in FILES if not path.stem.startswith("held_out") for line in read(path)}
+
+    assert held_out
+    assert trained
+    assert not held_out & trained
