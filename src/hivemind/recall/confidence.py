@@ -11,7 +11,7 @@ SURE = 0.5
 """The confidence from which on a hit is an answer."""
 ENOUGH_WORDS, ENOUGH_WORDS_ALONE = 0.6, 0.3
 """The share of the question's words that is enough for an answer, with a model and without one."""
-SMALL_STORE, LOWEST_COSINE, COSINE_PER_DOUBLING, MOST_DOUBLINGS = 32, 0.43, 0.02, 5
+SMALL_STORE, LOWEST_COSINE, COSINE_PER_DOUBLING, MOST_DOUBLINGS = 32, 0.44, 0.02, 5
 """Passages, and the cosine that is enough; it grows with the store, because the best of many unrelated passages is
 closer."""
 BEHIND_BEST_WEIGHT = 0.4

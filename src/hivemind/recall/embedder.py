@@ -265,5 +265,5 @@ def _choose_tiling() -> Tiling:
 
 _AVERAGE = np.full(ShippedModel.dimension, 1 / ShippedModel.dimension, np.float32)
 _GELU_SCALE = (2 / np.pi) ** 0.5
-# Reading and verifying 18 MB of weights costs more than embedding a question.
+# Reading and verifying 20 MB of weights costs more than embedding a question.
 _loaded_models: list[ShippedModel] = []

@@ -16,7 +16,7 @@ from hivemind.recall.embedder import ShippedModel
 from hivemind.recall.weights import Floats, Weights
 
 CHANGES = Path(__file__).with_name("wording.safetensors")
-SHA256 = "cae46b8c411a9d9962e2ab75e673d524f79d2752a92d171fc36a186cf5527568"
+SHA256 = "b1581c9f4c1343cca1193c55e6fe6cd52c9f62d37e892b459ed448987b538631"
 
 
 # A second set of layers takes 21 MB of memory, so only what judges sentences loads it.
