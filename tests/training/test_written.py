@@ -8,7 +8,7 @@ import pytest
 import training
 
 FOLDER = Path(training.__file__).with_name("written")
-FILES = sorted(FOLDER.glob("*.jsonl"))
+FILES = sorted(FOLDER.rglob("*.jsonl"))
 
 
 def read(path: Path) -> list[dict[str, object]]:
@@ -16,17 +16,24 @@ def read(path: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_each_note_says_who_asks_for_it(path: Path) -> None:
+def test_each_note_and_message_says_what_asks_for_it(path: Path) -> None:
     for line in read(path):
-        assert line["project"]
-        assert line["note"]
-        assert line["topics"]
-        assert line["question"]
+        if "conversation" in line:
+            assert line["speaker"]
+            assert line["text"]
+            assert line["summary_topic"]
+        elif "free_tasks" in line:
+            assert line["project"]
+        else:
+            assert line["project"]
+            assert line["note"]
+            assert line["topics"]
+            assert line["question"]
 
 
 def test_nothing_that_is_held_out_is_trained_on() -> None:
     held_out = {line["note"] for path in FILES if path.stem.startswith("held_out") for line in read(path)}
-    trained = {line["note"] for path in FILES if not path.stem.startswith("held_out") for line in read(path)}
+    trained = {line.get("note") for path in FILES if not path.stem.startswith("held_out") for line in read(path)}
 
     assert held_out
     assert trained
