@@ -247,7 +247,7 @@ def test_a_lower_certainty_proposes_more_of_what_people_say(
     make_repository: Any, tmp_path: Path, certainty: int, count: int
 ) -> None:
     root, user = make_repository("api"), tmp_path / "user"
-    told(root, "s1", user).asked("Write the release page. US English everywhere please.").keep()
+    told(root, "s1", user).asked("Write the release page. Please keep everything in US English.").keep()
     settings = Settings(home=tmp_path / "home", person="ada", statement_certainty=certainty)
 
     with Hivemind.open(directory=root, settings=settings) as mind:

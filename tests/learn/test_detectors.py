@@ -212,7 +212,7 @@ def test_a_correction_is_kept_without_the_word_that_answers_the_agent(tmp_path: 
 
 
 def test_a_statement_that_nobody_understands_alone_is_not_proposed(tmp_path: Path) -> None:
-    alone = "They must never be edited by hand."
+    alone = "They must always be regenerated, never edited."
 
     assert found("corrections", told(tmp_path).said("I moved the fixtures.").asked(alone)) == []
     assert found("corrections", told(tmp_path).asked("Always keep these folders in the archive:")) == []
