@@ -14,6 +14,7 @@ from tokenizers import Tokenizer, pre_tokenizers
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.attention.varlen import varlen_attn
+from torch.nn.utils.rnn import pad_sequence
 
 WIDTH = 384
 INNER = 4 * WIDTH
@@ -44,18 +45,15 @@ def attend(query: Tensor, key: Tensor, value: Tensor, query_starts: Tensor, pack
     if query.is_cuda:
         longest = packed.longest if len(query) == len(key) else 1
         return varlen_attn(query, key, value, query_starts, packed.starts, longest, packed.longest)
-    # A CPU has no such kernel; it only ever runs a few steps, to test the chain.
-    texts = zip(
-        query.split(query_starts.diff().tolist()),
-        key.split(packed.starts.diff().tolist()),
-        value.split(packed.starts.diff().tolist()),
-        strict=True,
+    # A CPU has no such kernel, so texts are padded for this step alone.
+    queries, keys, values = (
+        pad_sequence(part.split(starts.diff().tolist()), batch_first=True).transpose(1, 2)
+        for part, starts in ((query, query_starts), (key, packed.starts), (value, packed.starts))
     )
-    states = [
-        functional.scaled_dot_product_attention(*(part.transpose(0, 1)[None] for part in text))[0].transpose(0, 1)
-        for text in texts
-    ]
-    return torch.cat(states)
+    is_text = torch.arange(packed.longest) < packed.starts.diff()[:, None]
+    states = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=is_text[:, None, None])
+    is_query = torch.arange(queries.shape[2]) < query_starts.diff()[:, None]
+    return states.transpose(1, 2)[is_query]
 
 
 class Layer(nn.Module):

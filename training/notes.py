@@ -5,7 +5,7 @@ python -m training.notes START.safetensors OUT.safetensors WORK WRITTEN.jsonl...
 A line of WRITTEN is a note of a project, or a message of a conversation, with questions that it answers. Teachers
 cannot show what they do not know: that a note about an A100 is about GPUs, or which rule a task must follow. All other
 texts keep the vectors they have: some of rows.json.xz, which ``training.prepare`` wrote to WORK, are compared with the
-start in each step. A CPU is enough: 150 steps take five minutes on two cores.
+start in each step. It runs on a CPU: 150 steps take five minutes on two cores.
 """
 
 import argparse
@@ -18,9 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
@@ -41,8 +39,6 @@ CONCEPTS_SHARE = 0.7
 """How often the names of concepts stand behind a text, as they do when the product embeds it."""
 SHARES = {"topics": 0.4, "question": 0.2, "task": 0.2, "ramble": 0.2}
 """How often each way of asking is drawn, where a note has it."""
-
-Ids = NDArray[np.uint16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +79,18 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=18)
     parser.add_argument("--score-every", type=int, default=100)
-    parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
-    model, merges = load_student(options.start).to(options.device), export.read_merges(options.start)
+    model, merges = load_student(options.start), export.read_merges(options.start)
     tokenizer = Tokenizer.from_str(json.dumps(encoder.make_tokenizer(merges)))
     held_out = read_projects(options.held_out)
     print(format_scores("start", score(model, tokenizer, held_out)), flush=True)
     for step in train(model, tokenizer, read_projects(options.written), sample_anchors(options.work), options):
         if step % options.score_every == 0 or step == options.steps:
-            print(format_scores(f"step {step}", score(model, tokenizer, held_out)), flush=True)
-            weights = {name: value.detach().cpu().numpy() for name, value in model.state_dict().items()}
+            weights = {name: value.detach().numpy() for name, value in model.state_dict().items()}
             options.out.write_bytes(export.pack(export.quantise(weights), merges))
+            # The file is scored: rounding to 8 bits takes back part of what a few steps change.
+            print(format_scores(f"step {step}", score(load_student(options.out), tokenizer, held_out)), flush=True)
 
 
 def read_projects(paths: Sequence[Path]) -> list[list[Note]]:
@@ -124,20 +120,20 @@ def train(
 ) -> Iterator[int]:
     """Train step by step; yields the number of each step."""
     rng = random.Random(options.seed)
-    anchor_ids = encoder.encode(tokenizer, anchors, ANCHOR_TOKENS)
-    # Texts of like length are compared together, because padding takes time.
-    anchor_ids.sort(key=len)
+    # Texts of like length are compared together, because attention takes as long as for the longest.
+    anchors = sorted(anchors, key=len)
+    parts = [anchors[start : start + ANCHORS] for start in range(0, len(anchors), ANCHORS)]
     with torch.no_grad():
-        kept = torch.cat([embed(model, anchor_ids[n : n + ANCHORS]) for n in range(0, len(anchor_ids), ANCHORS)])
+        kept = torch.cat([embed(model, tokenizer, part, ANCHOR_TOKENS) for part in parts])
     optimiser = torch.optim.AdamW(model.parameters(), lr=options.rate, weight_decay=0.01)
     started = time.monotonic()
     for step in range(1, options.steps + 1):
         for group in optimiser.param_groups:
             group["lr"] = options.rate * min(1, step / 30, 1.02 - step / options.steps)
         notes = [note for project in rng.sample(projects, min(PROJECTS, len(projects))) for note in project]
-        place = rng.randrange(0, len(anchor_ids) - ANCHORS + 1)
-        anchor = embed(model, anchor_ids[place : place + ANCHORS])
-        change = 1 - (anchor * kept[place : place + ANCHORS]).sum(1).mean()
+        place = rng.randrange(0, len(anchors) - ANCHORS + 1)
+        compared = slice(place, place + ANCHORS)
+        change = 1 - (embed(model, tokenizer, anchors[compared], ANCHOR_TOKENS) * kept[compared]).sum(1).mean()
         contrast = measure_contrast(model, tokenizer, notes, rng)
         optimiser.zero_grad(set_to_none=True)
         (contrast + ANCHOR_WEIGHT * change).backward()
@@ -157,35 +153,15 @@ def measure_contrast(model: encoder.Encoder, tokenizer: Tokenizer, notes: list[N
 
     kinds = [rng.choices(list(note.asked), [SHARES[kind] for kind in note.asked])[0] for note in notes]
     questions = [add_concepts(rng.choice(note.asked[kind])) for note, kind in zip(notes, kinds, strict=True)]
-    texts = embed(model, encoder.encode(tokenizer, [add_concepts(note.text) for note in notes], TOKENS))
-    logits = embed(model, encoder.encode(tokenizer, questions, TOKENS)) @ texts.T / TEMPERATURE
-    return functional.cross_entropy(logits, torch.arange(len(notes), device=logits.device))
+    texts = embed(model, tokenizer, [add_concepts(note.text) for note in notes])
+    logits = embed(model, tokenizer, questions) @ texts.T / TEMPERATURE
+    return functional.cross_entropy(logits, torch.arange(len(notes)))
 
 
-def embed(model: encoder.Encoder, rows: Sequence[Ids]) -> Tensor:
-    """Return a vector of unit length for each text; long and short ones are padded apart from each other."""
-    order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
-    parts = np.array_split(order, 4 if len(rows) > 40 else 1)
-    vectors = torch.cat([embed_padded(model, [rows[number] for number in part]) for part in parts])
-    return vectors[torch.tensor(np.argsort(order), device=vectors.device)]
-
-
-def embed_padded(model: encoder.Encoder, rows: Sequence[Ids]) -> Tensor:
-    """Return a vector of unit length for each text of about the same length."""
-    longest = max(map(len, rows))
-    device = model.words.weight.device
-    ids = torch.tensor(np.array([np.pad(row.astype(np.int64), (0, longest - len(row))) for row in rows]), device=device)
-    places = torch.arange(longest, device=device)
-    is_text = places < torch.tensor([len(row) for row in rows], device=device)[:, None]
-    mask = torch.zeros(is_text.shape, device=device).masked_fill(~is_text, -1e9)[:, None, None]
-    x = model.ln(model.words(ids) + model.positions(places))
-    for layer in model.layers:
-        query, key, value = layer.qkv(x).view(len(rows), longest, 3, encoder.HEADS, -1).permute(2, 0, 3, 1, 4)
-        if layer is model.layers[-1]:
-            query, x = query[:, :, :1], x[:, :1]
-        attention = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        x = layer.finish(x, attention.transpose(1, 2).flatten(2))
-    return functional.normalize(x[:, 0], dim=1)
+def embed(model: encoder.Encoder, tokenizer: Tokenizer, texts: Sequence[str], limit: int = TOKENS) -> Tensor:
+    """Return a vector of unit length for each text."""
+    vectors: Tensor = model(encoder.pack(encoder.encode(tokenizer, texts, limit)))
+    return vectors
 
 
 @torch.no_grad()
@@ -194,10 +170,10 @@ def score(model: encoder.Encoder, tokenizer: Tokenizer, projects: list[list[Note
     found: dict[str, list[bool]] = defaultdict(list)
     for project, neighbour in zip(projects, [*projects[1:], *projects[:1]], strict=True):
         texts = [name_concepts(note.text) for note in [*project, *neighbour]]
-        vectors = embed(model, encoder.encode(tokenizer, texts, TOKENS))
+        vectors = embed(model, tokenizer, texts)
         for place, note in enumerate(project):
             for kind, questions in note.asked.items():
-                asked = embed(model, encoder.encode(tokenizer, [name_concepts(text) for text in questions], TOKENS))
+                asked = embed(model, tokenizer, [name_concepts(text) for text in questions])
                 name = kind if note.language == "en" else f"{kind}, other languages"
                 found[name] += ((asked @ vectors.T).argmax(1) == place).tolist()
     return {name: (sum(values) / len(values), len(values)) for name, values in sorted(found.items())}
