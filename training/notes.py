@@ -3,9 +3,10 @@
 python -m training.notes START.safetensors OUT.safetensors WORK WRITTEN.jsonl... [--held-out WRITTEN.jsonl...]
 
 A line of WRITTEN is a note of a project, or a message of a conversation, with questions that it answers. Teachers
-cannot show what they do not know: that a note about an A100 is about GPUs, or which rule a task must follow. All other
-texts keep the vectors they have: some of rows.json.xz, which ``training.prepare`` wrote to WORK, are compared with the
-start in each step. It runs on a CPU: 150 steps take five minutes on two cores.
+cannot show what they do not know: that a note about an A100 is about GPUs, which rule a task must follow, or that it
+needs none. All other texts are to be found as before: some of rows.json.xz, which ``training.prepare`` wrote to WORK,
+are compared with the start in each step. Weights are rounded to 8 bits in each step, as the file has them, because
+rounding afterwards takes back half of what is learned.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +29,16 @@ from training import encoder, export
 from training.prepare import read_rows
 from training.train import load_student
 
-PROJECTS = 8
-"""Of which all notes are rivals of each other in a step."""
 TEMPERATURE = 0.05
-ANCHORS, ANCHOR_TOKENS, ANCHOR_SAMPLE = 64, 96, 10_000
-ANCHOR_WEIGHT = 20.0
-"""How much it counts that other texts keep their vectors."""
-TOKENS = 256
+ORDER_TEMPERATURE = 0.04
+REVERSE_WEIGHT = 0.5
+"""How much it counts that a note is nearer to what asks for it than to other questions and tasks that need none."""
+SAME_SUBJECT = 0.6
+"""Notes of two projects that are as near as this may say the same, so neither is a rival of the other."""
+TOKENS = 320
 CONCEPTS_SHARE = 0.7
 """How often the names of concepts stand behind a text, as they do when the product embeds it."""
-SHARES = {"topics": 0.4, "question": 0.2, "task": 0.2, "ramble": 0.2}
+SHARES = {"topics": 0.4, "question": 0.2, "task": 0.4, "ramble": 0.2}
 """How often each way of asking is drawn, where a note has it."""
 
 
@@ -64,7 +65,50 @@ class Note:
         is_named = line["speaker"].istitle() and line["speaker"] not in {"User", "Assistant"}
         text = f"{line['speaker']}: {line['text']}" if is_named else line["text"]
         asked = {"topics": [line["summary_topic"]]}
-        return cls(text, asked | ({"question": line["questions"]} if line["questions"] else {}), "en")
+        return cls(text, asked | ({"question": line["questions"]} if line["questions"] else {}), "message")
+
+
+@dataclass(slots=True)
+class Project:
+    """Notes that are rivals of each other, and tasks that need none of them."""
+
+    notes: list[Note] = field(default_factory=list)
+    free_tasks: list[str] = field(default_factory=list)
+
+
+class Student:
+    """A model that computes with the weights its file will have."""
+
+    def __init__(self, path: Path, device: str) -> None:
+        self.model = load_student(path).to(device)
+        self._merges = export.read_merges(path)
+        self._tokenizer = Tokenizer.from_str(json.dumps(encoder.make_tokenizer(self._merges)))
+        self._device = device
+        self._rounded: dict[str, Tensor] = {}
+        self.round()
+
+    def round(self) -> None:
+        """Round the weights as they are now; gradients pass as if they were not rounded."""
+        self._rounded = {name: self._round(name, value) for name, value in self.model.named_parameters()}
+
+    def _round(self, name: str, value: Tensor) -> Tensor:
+        if value.ndim == 2 and name != "positions.weight":
+            scales = value.detach().abs().amax(1, keepdim=True).clamp(min=1e-12) / 127
+            value = value + ((value / scales).round() * scales - value).detach()
+        # A GPU reads texts without padding in half precision alone; word vectors stay in full precision.
+        is_halved = self._device == "cuda" and name not in {"words.weight", "positions.weight"}
+        return value.bfloat16() if is_halved else value
+
+    def embed(self, texts: Sequence[str]) -> Tensor:
+        """Return a vector of unit length for each text."""
+        packed = encoder.pack(encoder.encode(self._tokenizer, texts, TOKENS)).to(self._device)
+        vectors: Tensor = torch.func.functional_call(self.model, self._rounded, (packed,))
+        return vectors
+
+    def write(self, path: Path) -> None:
+        """Write the file that the package ships."""
+        weights = {name: value.detach().cpu().numpy() for name, value in self.model.state_dict().items()}
+        path.write_bytes(export.pack(export.quantise(weights), self._merges))
 
 
 def main() -> None:
@@ -77,104 +121,130 @@ def main() -> None:
     parser.add_argument("--held-out", type=Path, nargs="*", default=[])
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--projects", type=int, default=8, help="in a step")
+    parser.add_argument("--anchors", type=int, default=64, help="other queries that are compared with the start")
+    parser.add_argument("--order-weight", type=float, default=6, help="how much it counts that they find the same")
+    parser.add_argument("--anchor-weight", type=float, default=20, help="how much it counts that vectors stay")
     parser.add_argument("--seed", type=int, default=18)
     parser.add_argument("--score-every", type=int, default=100)
+    parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
-    model, merges = load_student(options.start), export.read_merges(options.start)
-    tokenizer = Tokenizer.from_str(json.dumps(encoder.make_tokenizer(merges)))
-    held_out = read_projects(options.held_out)
-    print(format_scores("start", score(model, tokenizer, held_out)), flush=True)
-    for step in train(model, tokenizer, read_projects(options.written), sample_anchors(options.work), options):
+    student, held_out = Student(options.start, options.device), read_projects(options.held_out)
+    print(format_scores("start", score(student, held_out)), flush=True)
+    anchors = Anchors(student, options.work, options.anchors)
+    for step in train(student, read_projects(options.written), anchors, options):
         if step % options.score_every == 0 or step == options.steps:
-            weights = {name: value.detach().numpy() for name, value in model.state_dict().items()}
-            options.out.write_bytes(export.pack(export.quantise(weights), merges))
-            # The file is scored: rounding to 8 bits takes back part of what a few steps change.
-            print(format_scores(f"step {step}", score(load_student(options.out), tokenizer, held_out)), flush=True)
+            student.write(options.out)
+            print(format_scores(f"step {step}", score(student, held_out)), flush=True)
 
 
-def read_projects(paths: Sequence[Path]) -> list[list[Note]]:
-    """Return the notes of each project, and the messages of each conversation."""
-    projects: dict[tuple[Path, str], list[Note]] = defaultdict(list)
+def read_projects(paths: Sequence[Path]) -> list[Project]:
+    """Return the projects and the conversations in some files."""
+    projects: dict[tuple[Path, str], Project] = defaultdict(Project)
     for path in paths:
         for line in map(json.loads, path.read_text("utf-8").splitlines()):
-            if "conversation" in line:
-                projects[path, line["conversation"]].append(Note.parse_message(line))
-            elif "note" in line:
-                projects[path, line["project"]].append(Note.parse(line))
-    return list(projects.values())
+            project = projects[path, line.get("project") or line["conversation"]]
+            if "free_tasks" in line:
+                project.free_tasks += line["free_tasks"]
+            else:
+                project.notes.append(Note.parse(line) if "note" in line else Note.parse_message(line))
+    return [project for project in projects.values() if project.notes]
 
 
-def sample_anchors(work: Path) -> list[str]:
-    """Return texts and queries of all kinds."""
-    rows, rng = read_rows(work), random.Random(18)
-    return [text for part in (rows.texts, rows.queries) for text in rng.sample(part, min(ANCHOR_SAMPLE, len(part)))]
+class Anchors:
+    """Queries and texts of all kinds that are to be found as they are at the start."""
+
+    def __init__(self, model: Student, work: Path, size: int) -> None:
+        self._rows, self._size = read_rows(work), size
+        self._queries, self._texts = (self._embed(model, part) for part in (self._rows.queries, self._rows.texts))
+        self._numbers = defaultdict(list)
+        for number, kind in enumerate(self._rows.kinds):
+            self._numbers[kind].append(number)
+
+    @torch.no_grad()
+    def _embed(self, model: Student, texts: Sequence[str]) -> Tensor:
+        return torch.cat([model.embed(texts[start : start + self._size]) for start in range(0, len(texts), self._size)])
+
+    def measure_change(self, student: Student, rng: random.Random) -> tuple[Tensor, Tensor]:
+        """Return how far the order of texts for some queries is from what it was, and how far the vectors are."""
+        numbers = self._numbers[rng.choice(list(self._numbers))]
+        # Neighbours are of one repository, which makes them rivals.
+        start = rng.randrange(max(1, len(numbers) - self._size))
+        chosen = numbers[start : start + self._size]
+        owners = [self._rows.owners[number] for number in chosen]
+        queries = student.embed([self._rows.queries[number] for number in chosen])
+        texts = student.embed([self._rows.texts[owner] for owner in owners])
+        old_queries, old_texts = self._queries[chosen], self._texts[owners]
+        order = functional.kl_div(
+            functional.log_softmax(queries @ texts.T / ORDER_TEMPERATURE, 1),
+            functional.log_softmax(old_queries @ old_texts.T / ORDER_TEMPERATURE, 1),
+            reduction="batchmean",
+            log_target=True,
+        )
+        distance = 1 - ((queries * old_queries).sum(1).mean() + (texts * old_texts).sum(1).mean()) / 2
+        return order, distance
 
 
-def train(
-    model: encoder.Encoder,
-    tokenizer: Tokenizer,
-    projects: list[list[Note]],
-    anchors: list[str],
-    options: argparse.Namespace,
-) -> Iterator[int]:
+def train(student: Student, projects: list[Project], anchors: Anchors, options: argparse.Namespace) -> Iterator[int]:
     """Train step by step; yields the number of each step."""
     rng = random.Random(options.seed)
-    # Texts of like length are compared together, because attention takes as long as for the longest.
-    anchors = sorted(anchors, key=len)
-    parts = [anchors[start : start + ANCHORS] for start in range(0, len(anchors), ANCHORS)]
-    with torch.no_grad():
-        kept = torch.cat([embed(model, tokenizer, part, ANCHOR_TOKENS) for part in parts])
-    optimiser = torch.optim.AdamW(model.parameters(), lr=options.rate, weight_decay=0.01)
+    parameters = list(student.model.parameters())
+    optimiser = torch.optim.AdamW(parameters, lr=options.rate, weight_decay=0.01)
     started = time.monotonic()
     for step in range(1, options.steps + 1):
         for group in optimiser.param_groups:
             group["lr"] = options.rate * min(1, step / 30, 1.02 - step / options.steps)
-        notes = [note for project in rng.sample(projects, min(PROJECTS, len(projects))) for note in project]
-        place = rng.randrange(0, len(anchors) - ANCHORS + 1)
-        compared = slice(place, place + ANCHORS)
-        change = 1 - (embed(model, tokenizer, anchors[compared], ANCHOR_TOKENS) * kept[compared]).sum(1).mean()
-        contrast = measure_contrast(model, tokenizer, notes, rng)
+        student.round()
+        contrast = measure_contrast(student, rng.sample(projects, min(options.projects, len(projects))), rng)
+        order, distance = anchors.measure_change(student, rng)
         optimiser.zero_grad(set_to_none=True)
-        (contrast + ANCHOR_WEIGHT * change).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        (contrast + options.order_weight * order + options.anchor_weight * distance).backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)
         optimiser.step()
         if step % 25 == 0:
-            seconds = time.monotonic() - started
-            print(f"step {step}: {contrast.item():.3f}, anchors {change.item():.4f}, {seconds:.0f} s", flush=True)
+            change = f"order {order.item():.4f}, distance {distance.item():.4f}"
+            print(f"step {step}: {contrast.item():.3f}, {change}, {time.monotonic() - started:.0f} s", flush=True)
+        student.round()
         yield step
 
 
-def measure_contrast(model: encoder.Encoder, tokenizer: Tokenizer, notes: list[Note], rng: random.Random) -> Tensor:
-    """Return how far each note is from the first place for one way of asking for it."""
+def measure_contrast(student: Student, projects: list[Project], rng: random.Random) -> Tensor:
+    """Return how far each note is from the first place for one way of asking for it, and this for the note."""
 
-    def add_concepts(text: str) -> str:
-        return name_concepts(text) if rng.random() < CONCEPTS_SHARE else text
+    def embed(texts: Sequence[str]) -> Tensor:
+        return student.embed([name_concepts(text) if rng.random() < CONCEPTS_SHARE else text for text in texts])
 
+    notes = [note for project in projects for note in project.notes]
     kinds = [rng.choices(list(note.asked), [SHARES[kind] for kind in note.asked])[0] for note in notes]
-    questions = [add_concepts(rng.choice(note.asked[kind])) for note, kind in zip(notes, kinds, strict=True)]
-    texts = embed(model, tokenizer, [add_concepts(note.text) for note in notes])
-    logits = embed(model, tokenizer, questions) @ texts.T / TEMPERATURE
-    return functional.cross_entropy(logits, torch.arange(len(notes)))
-
-
-def embed(model: encoder.Encoder, tokenizer: Tokenizer, texts: Sequence[str], limit: int = TOKENS) -> Tensor:
-    """Return a vector of unit length for each text."""
-    vectors: Tensor = model(encoder.pack(encoder.encode(tokenizer, texts, limit)))
-    return vectors
+    questions = embed([rng.choice(note.asked[kind]) for note, kind in zip(notes, kinds, strict=True)])
+    texts = embed([note.text for note in notes])
+    owners = torch.tensor([place for place, project in enumerate(projects) for _ in project.notes])
+    is_other = (owners[:, None] != owners).to(texts.device)
+    says_the_same = is_other & (texts.detach() @ texts.detach().T > SAME_SUBJECT)
+    logits = (questions @ texts.T / TEMPERATURE).masked_fill(says_the_same, -1e4)
+    # A task that needs no note is a rival of the questions for those of its project.
+    free = [(place, task) for place, project in enumerate(projects) for task in project.free_tasks]
+    reverse = logits.T
+    if free:
+        places = torch.tensor([place for place, _ in free])
+        rivals = texts @ embed([task for _, task in free]).T / TEMPERATURE
+        reverse = torch.cat([reverse, rivals.masked_fill((owners[:, None] != places).to(texts.device), -1e4)], 1)
+    right = torch.arange(len(notes), device=texts.device)
+    return functional.cross_entropy(logits, right) + REVERSE_WEIGHT * functional.cross_entropy(reverse, right)
 
 
 @torch.no_grad()
-def score(model: encoder.Encoder, tokenizer: Tokenizer, projects: list[list[Note]]) -> dict[str, tuple[float, int]]:
+def score(student: Student, projects: list[Project]) -> dict[str, tuple[float, int]]:
     """Return for each way of asking how often the right one of two projects' notes is first, and of how many."""
     found: dict[str, list[bool]] = defaultdict(list)
     for project, neighbour in zip(projects, [*projects[1:], *projects[:1]], strict=True):
-        texts = [name_concepts(note.text) for note in [*project, *neighbour]]
-        vectors = embed(model, tokenizer, texts)
-        for place, note in enumerate(project):
+        vectors = student.embed([name_concepts(note.text) for note in [*project.notes, *neighbour.notes]])
+        for place, note in enumerate(project.notes):
             for kind, questions in note.asked.items():
-                asked = embed(model, tokenizer, [name_concepts(text) for text in questions])
-                name = kind if note.language == "en" else f"{kind}, other languages"
+                asked = student.embed([name_concepts(text) for text in questions])
+                group = {"en": "", "message": ", messages"}.get(note.language, ", other languages")
+                name = kind + group
                 found[name] += ((asked @ vectors.T).argmax(1) == place).tolist()
     return {name: (sum(values) / len(values), len(values)) for name, values in sorted(found.items())}
 
