@@ -1,4 +1,4 @@
-"""Fit what depends on the embedding model on the tuning halves; to be run again after a change of the model.
+"""Fit what depends on the embedding model on part A; to be run again after a change of the model.
 
 The model of tasks is written to its file, the constants of ``recall/confidence.py`` and ``recall/rank.py`` are printed.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.recall.asking import fill
-from evals.recall.sets import Store, load
+from evals.recall.sets import Store, load, load_written_tasks
 from hivemind.recall.confidence import compute_needed_cosine
 from hivemind.recall.embedder import Embedder, load_default
 from hivemind.recall.prompt import CLOSE_TO_BEST, MOST_RULES, TASK_CHARACTERS, UNASKED_MARGIN
@@ -21,10 +21,10 @@ from hivemind.text.thesaurus import name_concepts
 TUNING = "A"
 COMMON_SHARE = 0.5
 """Of the average task that is taken off; 0.3 and 0.7 bring as many right rules."""
-NEED_WEIGHT, RIDGE = 0.07, 0.3
-"""How much the kind of a task counts beside closeness. With 0.1, a task brings rules of projects it does not belong to
-half as often again, and hardly more right ones."""
-MOST_WRONG = 0.02
+NEED_WEIGHT, RIDGE = 0.16, 4.0
+"""How much the kind of a task counts beside closeness. With more, a task brings rules of other projects more often, and
+hardly more right ones."""
+MOST_WRONG = 0.04
 """The share of tasks without a rule that may bring one; of stores that were left out, about 0.05 do."""
 UNRELATED_QUANTILE, SAME_QUANTILE = 0.2, 0.8
 """Where the constants of ``recall/rank.py``, which were set on large sets, lie among the cosines of small stores."""
@@ -60,7 +60,8 @@ class JudgedHit:
 def run() -> None:
     """Fit everything, print the figures, and write the model of tasks."""
     embedder = load_default()
-    tasks = [task for store in load("prompts", TUNING) for task in _embed_store(embedder, store)]
+    stores = [*load("prompts", TUNING), *load_written_tasks()]
+    tasks = [task for store in stores for task in _embed_store(embedder, store)]
     for what, value in measure_left_out(tasks).items():
         print(f"{what}, each store with the model of the others: {value:.3f}")
     np.save(FILE, fit_tasks(tasks).to_rows())

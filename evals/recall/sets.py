@@ -6,6 +6,7 @@ recall was changed for topical and rambling questions; only these sets have it.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "data"
+WRITTEN_TASKS = Path(__file__).parents[2] / "training" / "written" / "held_out_tasks.jsonl"
 PARTS = ("A", "B", "C")
 SETS = ("topical", "small_stores", "languages", "prompts")
 
@@ -43,6 +45,25 @@ def load(name: str, part: str = "") -> list[Store]:
     lines = [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()]
     stores = [_parse(list(rows), part) for _, rows in groupby(lines, key=lambda row: row["store"])]
     return [store for store in stores if store.questions]
+
+
+def load_written_tasks() -> list[Store]:
+    """Return the stores with tasks that were written for training and held out; each has its neighbour's notes too."""
+    projects: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for line in map(json.loads, WRITTEN_TASKS.read_text("utf-8").splitlines()):
+        projects[line["project"]].append(line)
+    neighbours = [*projects.values()][1:] + [*projects.values()][:1]
+    return [
+        _parse_project(name, lines, others) for (name, lines), others in zip(projects.items(), neighbours, strict=True)
+    ]
+
+
+def _parse_project(name: str, lines: list[dict[str, Any]], others: list[dict[str, Any]]) -> Store:
+    notes = {str(place): line["note"] for place, line in enumerate([*lines, *others]) if "note" in line}
+    tasks = [(task, [str(place)]) for place, line in enumerate(lines) for task in line.get("task", ())]
+    tasks += [(task, []) for line in lines for task in line.get("free_tasks", ())]
+    questions = (Question(text=text, type="task", right=frozenset(right), clean="") for text, right in tasks)
+    return Store(name=name, notes=notes, questions=tuple(questions))
 
 
 def _parse(rows: list[dict[str, Any]], part: str) -> Store:

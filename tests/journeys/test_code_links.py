@@ -192,7 +192,7 @@ def test_what_a_memory_is_tied_to_outlives_a_rebuild_and_is_in_its_history(shop:
 
 
 QUESTION = "what does auth use as JWT library, and for which reasons?"
-OTHERS = ("The auth service uses the JWT library with one key", "Staff use a JWT library of their own")
+OTHERS = ("What auth uses as JWT library is a custom one", "The auth team chose a JWT library for staff")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

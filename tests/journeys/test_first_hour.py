@@ -384,7 +384,7 @@ def test_without_a_model_recall_goes_by_words_and_says_so() -> None:
     assert "none" in switched_off.output
     assert "Deploys run on Fridays" in asked.stdout
     assert "searched by words alone" in asked.stderr
-    assert "hivemind-embedding-2" in run("config", "model", "use", "built-in").stdout
+    assert "hivemind-embedding-3" in run("config", "model", "use", "built-in").stdout
 
 
 def test_a_name_that_is_no_model_is_refused_and_changes_nothing() -> None:
@@ -392,4 +392,4 @@ def test_a_name_that_is_no_model_is_refused_and_changes_nothing() -> None:
 
     assert done.exit_code == 6
     assert "is no embedding model" in done.stderr
-    assert "hivemind-embedding-2" in run("config", "model").stdout
+    assert "hivemind-embedding-3" in run("config", "model").stdout

@@ -29,7 +29,7 @@ def session(tmp_path: Path) -> Told:
     """A session in which a person decided how keys are spelled."""
     return (
         told(tmp_path)
-        .asked("Should JSON output keys be camelCase or snake_case? Let's use camelCase for all of them")
+        .asked("Should JSON output keys be camelCase or snake_case? Let's try camelCase here for now")
         .said("I rename the keys in the serialiser, and the golden files follow.")
         .edited("src/serialiser.py", "first_name", "firstName")
         .ran("make golden", "wrote 14 zebra files")
@@ -150,7 +150,7 @@ def test_what_a_session_said_reaches_an_agent_with_a_receipt_also_where_no_memor
 
 def test_meaning_finds_a_session_once_it_has_vectors_and_a_recall_makes_none_of_them(imported: Hivemind) -> None:
     imported.remember("Deploys run on Fridays")
-    question = "capitalisation style of properties"
+    question = "upper and lower letters in responses"
 
     before = imported.sessions.search(question).session_hits
     imported.recall(question)

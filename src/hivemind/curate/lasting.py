@@ -31,7 +31,7 @@ WordingEncoder = Callable[[Sequence[str]], Floats]
 """Returns a row for each text that describes its wording."""
 
 WEIGHTS = Path(__file__).with_name("lasting.npy")
-SHA256 = "a0792d9928517625b585a6e87f9bc33d01d7a85d6f44395816b26699ddd2cdf4"
+SHA256 = "f06171c45156a18cb5abfba1dcbbe87b46eabf324dbbc16c89b1daa16477c245"
 KINDS = (Kind.CONVENTION, Kind.PREFERENCE, Kind.FACT, Kind.DECISION)
 EXPLICIT_FACTOR = 2
 """Raises a probability: who begins with "always" or "from now on" expects to be heard. It costs no precision."""

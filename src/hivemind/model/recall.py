@@ -9,7 +9,7 @@ from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Scope, Visibility
 
-SHIPPED_MODEL = "hivemind-embedding-2"
+SHIPPED_MODEL = "hivemind-embedding-3"
 """The name of the embedding model in the package. Vectors carry it, so another model gets another name."""
 
 

@@ -11,12 +11,12 @@ SURE = 0.5
 """The confidence from which on a hit is an answer."""
 ENOUGH_WORDS, ENOUGH_WORDS_ALONE = 0.6, 0.3
 """The share of the question's words that is enough for an answer, with a model and without one."""
-SMALL_STORE, LOWEST_COSINE, COSINE_PER_DOUBLING, MOST_DOUBLINGS = 32, 0.44, 0.02, 5
+SMALL_STORE, LOWEST_COSINE, COSINE_PER_DOUBLING, MOST_DOUBLINGS = 32, 0.34, 0.02, 5
 """Passages, and the cosine that is enough; it grows with the store, because the best of many unrelated passages is
 closer."""
-BEHIND_BEST_WEIGHT = 0.4
+BEHIND_BEST_WEIGHT = 0.6
 """How much of the distance to the best score is taken off the cosine: what ranks far behind seldom answers too."""
-STEEPNESS = 16
+STEEPNESS = 14
 """Of the logistic curve; like the weight above, fitted on small stores by ``python -m evals.recall --fit``."""
 
 

@@ -35,16 +35,16 @@ chance, and a long prompt has many."""
 SHARE_OF_BEST = 0.3
 """A memory below this share of the best score says something else."""
 
-LOWEST_COSINE, HIGHEST_COSINE, COSINE_PER_DOUBLING = 0.365, 0.565, 0.028
+LOWEST_COSINE, HIGHEST_COSINE, COSINE_PER_DOUBLING = 0.265, 0.51, 0.034
 """How close a short prompt must be; it grows with the logarithm of the store's size, because the best of many unrelated
 passages is closer."""
-SHARED_WORDS_BONUS = 0.24
+SHARED_WORDS_BONUS = 0.29
 """Added to the cosine for a full match of words, in proportion to the share of words that match."""
 
 TASK_WORDS = 20
 """A prompt with fewer words is a question or a remark. With few words, an unrelated memory is close by chance."""
-TASK_CHARACTERS = 350
-"""Of a task, from its beginning. The rest changes nothing, and embedding takes time in proportion to the length."""
+TASK_CHARACTERS = 600
+"""Of a task, from its beginning. More changes little, and embedding takes time in proportion to the length."""
 UNASKED_MARGIN = 0.04
 """How much closer than an answer a memory must be, because nobody asked."""
 CLOSE_TO_BEST, MOST_RULES = 0.13, 3

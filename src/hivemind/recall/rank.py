@@ -18,7 +18,7 @@ from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
 from hivemind.text.tokenise import SHORTEST_STEM, extract_terms, measure_share
 
-UNRELATED_COSINE, SAME_COSINE = 0.14, 0.63
+UNRELATED_COSINE, SAME_COSINE = -0.01, 0.59
 """The model's cosine of unrelated texts, and of texts that say nearly the same."""
 WORD_PASSAGES = 3
 """A long memory's words count by the average of its three best passages: one passage of many has some of the words of a

@@ -26,7 +26,7 @@ READ_PER_HIT = 8
 """Passages that are read per wanted session: the best ones are often of the same session."""
 RRF_K = 60
 """From the reciprocal rank fusion paper; larger values trust first places less."""
-NEAR_COSINE, SHARED_TERMS = 0.47, 0.5
+NEAR_COSINE, SHARED_TERMS = 0.39, 0.5
 """A passage is to the point from this cosine or this share of the question's terms on; docs/explanation/ranking.md."""
 EXCERPT_CHARACTERS = 320
 """Of a passage that is shown: enough to tell whether the session is worth opening."""

@@ -23,17 +23,17 @@ class Fusion:
     """The weight of words among candidates that are prose; meaning has the rest."""
     code_weight: float = 0.1
     """The weight of words among candidates that are code."""
-    passages_penalty: float = 0.1
+    passages_penalty: float = 0.15
     """Taken off per logarithm of the passages found: each passage is one more chance to be close by accident."""
 
 
 FUSION = Fusion()
-OTHER_SCRIPT_WEIGHT = 0.7
-"""For a question beyond the Latin script, which the model hardly reads."""
+OTHER_SCRIPT_WEIGHT = 0.5
+"""For a question beyond the Latin script, which the model reads less well."""
 PROSE_DENSITY, CODE_DENSITY = 0.01, 0.05
 """The share of brackets, semicolons, equals signs and underscores up to which a text is prose, and from which code."""
-FEWEST_WORDS_FACTOR, MANY_WORDS = 0.5, 0.5
-"""The weight is halved if the best candidates share no word, and whole if one has half of the question's words."""
+FEWEST_WORDS_FACTOR = 0.2
+"""What is left of the weight if the best candidates share no word; it is whole if one has all words of the question."""
 LOOKED_AT, CHARACTERS_LOOKED_AT = 10, 800
 """The best by words and the best by meaning are enough to see what a store is made of."""
 SYMBOLS = str.maketrans("", "", "(){}[];=<>_")
@@ -52,14 +52,14 @@ def weigh_words(query: Query, candidates: Sequence[Candidate], fusion: Fusion = 
 
 
 def _weigh_shared_words(query: Query, by_words: Sequence[Candidate]) -> float:
-    """Return 1 if a candidate has many words of the question, less if the best shares only few of them.
+    """Return 1 if a candidate has all words of the question, less if the best shares only few of them.
 
     Scores of words are relative to the best, so a candidate with one common word of five would count fully.
     """
     words = extract_terms(query.text)
     texts = (f"{candidate.passage.text} {candidate.passage.context}" for candidate in by_words if candidate.words > 0)
     share = max((measure_share(words, text) for text in texts), default=0.0)
-    return min(1.0, FEWEST_WORDS_FACTOR + (1 - FEWEST_WORDS_FACTOR) * share / MANY_WORDS)
+    return FEWEST_WORDS_FACTOR + (1 - FEWEST_WORDS_FACTOR) * share
 
 
 def _measure_code(candidates: Sequence[Candidate], by_words: Sequence[Candidate]) -> float:

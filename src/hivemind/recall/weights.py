@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from hivemind.errors import Unavailable
 from hivemind.formats.dataclass import dataclass
 
-MODEL_FILE = Path(__file__).with_name("hivemind-embedding-2.safetensors")
-SHA256 = "739929ed80e874f9e8aadabd31a05979dcee2ea6396014bd72d1077e93dbdd62"
+MODEL_FILE = Path(__file__).with_name("hivemind-embedding-3.safetensors")
+SHA256 = "8b633708f199b24ed107b25f6456fd2d1de0df1caa0c37d84da4087b130e0fd3"
 REMEDY = "run `pip install --force-reinstall hivemind-memory`"
 
 VERIFIED_SECONDS = 24 * 60 * 60
