@@ -1,6 +1,6 @@
 """Put functions beside the searches that were written for them, as notes to train on.
 
-python -m training.functions PACKAGES training/written/python_searches.jsonl WORK/python_functions.jsonl
+python -m training.functions PACKAGES training/written/searches/python.jsonl WORK/python_functions.jsonl
 
 PACKAGES is a folder that ``pip install --no-deps --target`` filled with the packages named in
 training/written/README.md. A function is named by its file and its own name; one that is no longer there is left out.
