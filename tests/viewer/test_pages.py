@@ -156,7 +156,7 @@ def test_search_lists_sessions_below_memories_and_opens_the_step(page: Page) -> 
     page.goto("/search?q=price+of+a+700+g+parcel")
 
     expect(page.get_by_role("heading", name="From sessions not reviewed")).to_be_visible()
-    page.get_by_role("link", name="sessions below").click()
+    page.get_by_role("link", name=re.compile("sessions? below")).click()
     expect(page.get_by_role("heading", name="From sessions not reviewed")).to_be_in_viewport()
     page.screenshot(path=SHOTS / "search-with-sessions.png")
     expect(page.locator("#results [data-row]").first).not_to_contain_text("customers pay for one step")
