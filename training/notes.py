@@ -11,6 +11,7 @@ rounding afterwards takes back half of what is learned.
 
 import argparse
 import json
+import math
 import random
 import time
 from collections import defaultdict
@@ -27,10 +28,12 @@ from torch.nn import functional
 from hivemind.text.thesaurus import name_concepts
 from training import encoder, export
 from training.prepare import read_rows
-from training.train import load_student
+from training.queries import Rows
+from training.train import halve, load_student
 
 TEMPERATURE = 0.05
 ORDER_TEMPERATURE = 0.04
+KIND_POWER = 0.6
 REVERSE_WEIGHT = 0.5
 """How much it counts that a note is nearer to what asks for it than to other questions and tasks that need none."""
 SAME_SUBJECT = 0.6
@@ -89,15 +92,7 @@ class Student:
 
     def round(self) -> None:
         """Round the weights as they are now; gradients pass as if they were not rounded."""
-        self._rounded = {name: self._round(name, value) for name, value in self.model.named_parameters()}
-
-    def _round(self, name: str, value: Tensor) -> Tensor:
-        if value.ndim == 2 and name != "positions.weight":
-            scales = value.detach().abs().amax(1, keepdim=True).clamp(min=1e-12) / 127
-            value = value + ((value / scales).round() * scales - value).detach()
-        # A GPU reads texts without padding in half precision alone; word vectors stay in full precision.
-        is_halved = self._device == "cuda" and name not in {"words.weight", "positions.weight"}
-        return value.bfloat16() if is_halved else value
+        self._rounded = halve((name, _round(name, value)) for name, value in self.model.named_parameters())
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """Return a vector of unit length for each text."""
@@ -109,6 +104,14 @@ class Student:
         """Write the file that the package ships."""
         weights = {name: value.detach().cpu().numpy() for name, value in self.model.state_dict().items()}
         path.write_bytes(export.pack(export.quantise(weights), self._merges))
+
+
+def _round(name: str, value: Tensor) -> Tensor:
+    """Round a matrix as ``export.quantise`` does, in torch, because gradients must pass."""
+    if value.ndim < 2 or name == "positions.weight":
+        return value
+    scales = value.detach().abs().amax(1, keepdim=True).clamp(min=1e-12) / 127
+    return value + ((value / scales).round() * scales - value).detach()
 
 
 def main() -> None:
@@ -123,6 +126,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--projects", type=int, default=8, help="in a step")
     parser.add_argument("--anchors", type=int, default=64, help="other queries that are compared with the start")
+    parser.add_argument("--anchor-sample", type=int, default=44_000, help="queries that they are drawn from")
     parser.add_argument("--order-weight", type=float, default=6, help="how much it counts that they find the same")
     parser.add_argument("--anchor-weight", type=float, default=20, help="how much it counts that vectors stay")
     parser.add_argument("--seed", type=int, default=18)
@@ -132,7 +136,7 @@ def main() -> None:
     torch.manual_seed(options.seed)
     student, held_out = Student(options.start, options.device), read_projects(options.held_out)
     print(format_scores("start", score(student, held_out)), flush=True)
-    anchors = Anchors(student, options.work, options.anchors)
+    anchors = Anchors(student, read_rows(options.work), options.anchor_sample, options.anchors)
     for step in train(student, read_projects(options.written), anchors, options):
         if step % options.score_every == 0 or step == options.steps:
             student.write(options.out)
@@ -155,27 +159,28 @@ def read_projects(paths: Sequence[Path]) -> list[Project]:
 class Anchors:
     """Queries and texts of all kinds that are to be found as they are at the start."""
 
-    def __init__(self, model: Student, work: Path, size: int) -> None:
-        self._rows, self._size = read_rows(work), size
-        self._queries, self._texts = (self._embed(model, part) for part in (self._rows.queries, self._rows.texts))
-        self._numbers = defaultdict(list)
-        for number, kind in enumerate(self._rows.kinds):
-            self._numbers[kind].append(number)
+    def __init__(self, student: Student, rows: Rows, count: int, size: int) -> None:
+        self._student, self._size = student, size
+        self._kinds = [self._embed_pairs(rows, numbers) for numbers in sample_by_kind(rows.kinds, count)]
 
     @torch.no_grad()
-    def _embed(self, model: Student, texts: Sequence[str]) -> Tensor:
-        return torch.cat([model.embed(texts[start : start + self._size]) for start in range(0, len(texts), self._size)])
+    def _embed_pairs(self, rows: Rows, numbers: list[int]) -> list[tuple[list[str], Tensor]]:
+        """Return the queries of these numbers and their texts, each with the vectors that they have now."""
+        parts = [rows.queries[number] for number in numbers], [rows.texts[rows.owners[number]] for number in numbers]
+        starts = range(0, len(numbers), self._size)
+        return [
+            (part, torch.cat([self._student.embed(part[start : start + self._size]) for start in starts]))
+            for part in parts
+        ]
 
-    def measure_change(self, student: Student, rng: random.Random) -> tuple[Tensor, Tensor]:
+    def measure_change(self, rng: random.Random) -> tuple[Tensor, Tensor]:
         """Return how far the order of texts for some queries is from what it was, and how far the vectors are."""
-        numbers = self._numbers[rng.choice(list(self._numbers))]
-        # Neighbours are of one repository, which makes them rivals.
-        start = rng.randrange(max(1, len(numbers) - self._size))
-        chosen = numbers[start : start + self._size]
-        owners = [self._rows.owners[number] for number in chosen]
-        queries = student.embed([self._rows.queries[number] for number in chosen])
-        texts = student.embed([self._rows.texts[owner] for owner in owners])
-        old_queries, old_texts = self._queries[chosen], self._texts[owners]
+        pairs = rng.choice(self._kinds)
+        # Neighbours are mostly of one repository, which makes them rivals.
+        start = rng.randrange(max(1, len(pairs[0][0]) - self._size))
+        chosen = slice(start, start + self._size)
+        queries, texts = (self._student.embed(part[chosen]) for part, _ in pairs)
+        old_queries, old_texts = (vectors[chosen] for _, vectors in pairs)
         order = functional.kl_div(
             functional.log_softmax(queries @ texts.T / ORDER_TEMPERATURE, 1),
             functional.log_softmax(old_queries @ old_texts.T / ORDER_TEMPERATURE, 1),
@@ -184,6 +189,19 @@ class Anchors:
         )
         distance = 1 - ((queries * old_queries).sum(1).mean() + (texts * old_texts).sum(1).mean()) / 2
         return order, distance
+
+
+def sample_by_kind(kinds: Sequence[str], count: int) -> list[list[int]]:
+    """Return the numbers of about as many rows, in their order, by kind; large kinds count for less than their size."""
+    numbers_by_kind: dict[str, list[int]] = defaultdict(list)
+    for number, kind in enumerate(kinds):
+        numbers_by_kind[kind].append(number)
+    sizes = {kind: len(numbers) ** KIND_POWER for kind, numbers in numbers_by_kind.items()}
+    rng = random.Random(18)
+    return [
+        sorted(rng.sample(numbers, min(len(numbers), math.ceil(count * sizes[kind] / sum(sizes.values())))))
+        for kind, numbers in numbers_by_kind.items()
+    ]
 
 
 def train(student: Student, projects: list[Project], anchors: Anchors, options: argparse.Namespace) -> Iterator[int]:
@@ -195,9 +213,8 @@ def train(student: Student, projects: list[Project], anchors: Anchors, options: 
     for step in range(1, options.steps + 1):
         for group in optimiser.param_groups:
             group["lr"] = options.rate * min(1, step / 30, 1.02 - step / options.steps)
-        student.round()
         contrast = measure_contrast(student, rng.sample(projects, min(options.projects, len(projects))), rng)
-        order, distance = anchors.measure_change(student, rng)
+        order, distance = anchors.measure_change(rng)
         optimiser.zero_grad(set_to_none=True)
         (contrast + options.order_weight * order + options.anchor_weight * distance).backward()
         nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -244,8 +261,7 @@ def score(student: Student, projects: list[Project]) -> dict[str, tuple[float, i
             for kind, questions in note.asked.items():
                 asked = student.embed([name_concepts(text) for text in questions])
                 group = {"en": "", "message": ", messages"}.get(note.language, ", other languages")
-                name = kind + group
-                found[name] += ((asked @ vectors.T).argmax(1) == place).tolist()
+                found[kind + group] += ((asked @ vectors.T).argmax(1) == place).tolist()
     return {name: (sum(values) / len(values), len(values)) for name, values in sorted(found.items())}
 
 

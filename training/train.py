@@ -6,7 +6,7 @@ python -m training.train WORK NAME START --seconds 240 --rate 2e-4
 import argparse
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,7 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
         with torch.no_grad():
             query_scores = blend([q[chosen].float() @ t[owner].float().T for q, t in teachers], shares[chosen])
             text_scores = blend([t[owner].float() @ t[owner].float().T for _, t in teachers], shares[chosen])
-        weights = halve(model)
+        weights = halve(model.named_parameters())
         query = torch.func.functional_call(model, weights, (queries.take(chosen),))
         text = torch.func.functional_call(model, weights, (texts.take(owner),))
         same = owner[:, None] == owner[None, :]
@@ -164,16 +164,16 @@ def make_mirrors(model: nn.Module, texts: Texts, teachers: list[Tensor]) -> nn.M
     """Return a mirror for each teacher that fits the student as it is."""
     step = max(1, len(teachers[0]) // MIRROR_SAMPLE)
     sample = torch.arange(0, len(teachers[0]), step, device=teachers[0].device)
-    weights = halve(model)
+    weights = halve(model.named_parameters())
     own = torch.cat([torch.func.functional_call(model, weights, (texts.take(part),)) for part in sample.split(1_024)])
     return nn.ModuleList([Mirror(own, taught[sample].float()) for taught in teachers])
 
 
-def halve(model: nn.Module) -> dict[str, Tensor]:
+def halve(weights: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
     """Return the weights as bfloat16 on a GPU; the optimiser keeps the full ones, and words stay full."""
     return {
         name: value.bfloat16() if value.is_cuda and name not in {"words.weight", "positions.weight"} else value
-        for name, value in model.named_parameters()
+        for name, value in weights
     }
 
 

@@ -25,7 +25,7 @@ NEED_WEIGHT, RIDGE = 0.16, 4.0
 """How much the kind of a task counts beside closeness. With more, a task brings rules of other projects more often, and
 hardly more right ones."""
 MOST_WRONG = 0.03
-"""The share of tasks without a rule that may bring one; of stores that were left out, about 0.05 do."""
+"""The share of tasks without a rule that may bring one; of stores that were left out, about as many do."""
 UNRELATED_QUANTILE, SAME_QUANTILE = 0.2, 0.8
 """Where the constants of ``recall/rank.py``, which were set on large sets, lie among the cosines of small stores."""
 NEWTON_STEPS = 25
