@@ -354,7 +354,8 @@ def test_a_damaged_backup_is_named_and_stops_nothing(mind: Hivemind, home: Path)
     assert not receipt.is_complete
 
 
-def test_an_erasure_that_a_reader_holds_up_is_finished_later(open_mind: Open, home: Path) -> None:
+@pytest.mark.parametrize("is_reopened", [True, False], ids=["opened again", "open all the time"])
+def test_an_erasure_that_a_reader_holds_up_is_finished_later(open_mind: Open, home: Path, is_reopened: bool) -> None:
     mind, reader = open_mind(), open_mind()
     memory = mind.remember(TEXT)
     with reader._context.store.db.reading():
@@ -363,11 +364,11 @@ def test_an_erasure_that_a_reader_holds_up_is_finished_later(open_mind: Open, ho
         assert not receipt.is_complete
         assert [one.is_well for one in mind.maintenance.doctor(quick=True) if one.what == "erasures"] == [False]
 
-    again = open_mind()
+    later = open_mind() if is_reopened else mind
 
-    assert again.erase(memory.id).is_complete
+    assert [one.is_well for one in later.maintenance.doctor(quick=True) if one.what == "erasures"] == [True]
+    assert later.erase(memory.id).is_complete
     assert left(home, TEXT) == []
-    assert [one.is_well for one in again.maintenance.doctor(quick=True) if one.what == "erasures"] == [True]
 
 
 # -- many --------------------------------------------------------------------------------------------

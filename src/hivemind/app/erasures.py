@@ -6,7 +6,7 @@ from contextlib import suppress
 from hivemind.app.context import Context, Progress, checked_reason, quietly
 from hivemind.curate import about
 from hivemind.curate import erase as erase_module
-from hivemind.errors import NotFound
+from hivemind.errors import NotFound, StoreError
 from hivemind.hub import exchange
 from hivemind.model.erasure import Erasure
 from hivemind.model.events import MemoryErased
@@ -14,6 +14,7 @@ from hivemind.model.memory import Memory
 from hivemind.model.reports import Mentions
 from hivemind.model.team import TeamMember
 from hivemind.store import log, sync_state
+from hivemind.store.integrity import DAMAGE_ERRORS
 from hivemind.text.names import NamePattern
 
 
@@ -79,9 +80,11 @@ class Erasures:
             progress=progress,
         )
 
-    def finish(self) -> list[Erasure]:
-        """Finish interrupted erasures."""
-        return erase_module.finish_erasures(self._context.store, self._context.clock, home=self._context.home)
+    def finish(self) -> None:
+        """Finish erasures that were interrupted or had to wait for a reader of the store, as far as possible now."""
+        # One that cannot be finished must not keep the store shut; the doctor tells of it.
+        with suppress(StoreError, OSError, *DAMAGE_ERRORS):
+            erase_module.finish_erasures(self._context.store, self._context.clock, home=self._context.home)
 
     def _require_rights(self, targets: erase_module.Targets) -> None:
         """Refuse an erasure that the hub would refuse, as far as the member's role is known here."""

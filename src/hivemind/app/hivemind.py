@@ -1,6 +1,5 @@
 """Hivemind: a person's memory on their machine."""
 
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,6 @@ from hivemind.app.mind import Mind, component
 from hivemind.capture import spool
 from hivemind.codebase.repository import identify
 from hivemind.curate import unfinished
-from hivemind.errors import StoreError
 from hivemind.model.memory import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
@@ -57,12 +55,7 @@ class Hivemind(Mind):
         """Finish erasures, import the spool and check the lease; each part is loaded only if needed."""
         context = self._context
         if context.store.directory and unfinished.count_unfinished(context.store.directory):
-            # Checks and their temporary files take 6 % of the import time of the application.
-            from hivemind.store.integrity import DAMAGE_ERRORS
-
-            # What cannot be finished now must not keep the store shut; the doctor tells of it.
-            with suppress(StoreError, OSError, *DAMAGE_ERRORS):
-                self.erasures.finish()
+            self.erasures.finish()
         if _has_spool(context.settings.home):
             # Not ``self.sessions``, which takes three times as long to import: a hook may be waiting for its answer.
             from hivemind.app.observations import Observations

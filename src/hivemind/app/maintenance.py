@@ -54,9 +54,14 @@ class Maintenance:
         return *integrity.examine(self._context.store, quick=quick), *self._unfinished_erasures(), *self._skills()
 
     def _unfinished_erasures(self) -> Iterator[integrity.Finding]:
-        """Report erasures that are not finished; opening the store has just tried to."""
-        if self._context.store.directory:
-            count = unfinished.count_unfinished(self._context.store.directory)
+        """Report erasures that are not finished, after trying once more."""
+        if directory := self._context.store.directory:
+            if unfinished.count_unfinished(directory):
+                # Imported here, because there is seldom one.
+                from hivemind.app.erasures import Erasures
+
+                Erasures(self._context).finish()
+            count = unfinished.count_unfinished(directory)
             detail = (
                 f"{count} not finished: their text may still be in the store's files" if count else "all are finished"
             )

@@ -140,10 +140,9 @@ class Store(Closeable):
             self.discard_cues()
 
     def checkpoint(self) -> bool:
-        """Checkpoint and truncate the write-ahead log; false if another process still reads from it."""
-        # Erased content also stands in the write-ahead log until that is truncated.
-        row = self.db.one("PRAGMA wal_checkpoint(TRUNCATE)")
-        return row is not None and row[0] == 0
+        """Truncate the write-ahead log, in which erased content stands until then; false if somebody reads from it."""
+        assert isinstance(self.db, Sqlite)
+        return self.db.checkpoint()
 
     def clear_residue(self, at: str) -> list[ErasedLocation]:
         """Places outside this store that may still hold erased content, with their state; a local store has none."""

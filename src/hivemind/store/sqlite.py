@@ -18,6 +18,8 @@ from hivemind.store.search import SqliteSearch
 
 LOCK_TIMEOUT_SECONDS = 60
 """How long a writer waits for the lock."""
+READER_TIMEOUT_SECONDS = 5
+"""How long truncating the write-ahead log waits for readers; whoever needs it tries again later."""
 MAX_RETRY_SECONDS, MIN_RETRY_SECONDS = 0.03, 0.005
 """Delay between two attempts to get the lock. SQLite's own busy timeout retries less and less often: of 32 processes
 that wrote without a pause, one got the lock 810 times in a minute and another once. With shorter delays than these,
@@ -138,6 +140,15 @@ class Sqlite(Database):
             while not pages.done:
                 pages.step()
 
+    def checkpoint(self) -> bool:
+        """Checkpoint and truncate the write-ahead log; false if another connection still reads from it."""
+        _set_busy_handler(self.connection, READER_TIMEOUT_SECONDS)
+        try:
+            row = self.one("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            _set_busy_handler(self.connection)
+        return row is not None and row[0] == 0
+
     def close(self) -> None:
         """Close the file."""
         self.connection.close()
@@ -148,13 +159,13 @@ def _bindings(values: tuple[Any, ...]) -> Any:
     return values[0] if len(values) == 1 and isinstance(values[0], dict) else values
 
 
-def _set_busy_handler(connection: apsw.Connection) -> None:
+def _set_busy_handler(connection: apsw.Connection, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> None:
     """Make long-waiting writers retry more often; otherwise newcomers win the lock whenever many write."""
     deadline = 0.0
 
     def wait(attempts: int) -> bool:
         nonlocal deadline
-        deadline = deadline if attempts else time.monotonic() + LOCK_TIMEOUT_SECONDS
+        deadline = deadline if attempts else time.monotonic() + timeout_seconds
         time.sleep(max(MAX_RETRY_SECONDS / (1 + attempts / 10), MIN_RETRY_SECONDS))
         return time.monotonic() < deadline
 
