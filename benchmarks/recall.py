@@ -3,11 +3,11 @@
     python -m benchmarks.recall [--largest 1000000] [--save]
 
 Texts are generated and their vectors are random (embedding a million takes hours and changes nothing about search); the
-question's vector is made by the real model, and its cost is part of the time. Memories are English notes with names of
-code and services, and each question has three words of a stored one, so that recall has something to rank, render and
-write a receipt for. The last row is for sentences of made-up words and questions of seven of them, which was all that
-was measured until November 2026: they are searched by 31 terms instead of 7 and read by the model in 22 pieces instead
-of 13.
+question's vector is made by the real model, and its cost is part of the time. So few answers are called sure, which
+changes nothing about their cost. Memories are English notes with names of code and services, and each question has
+three words of a stored one, so that recall has something to rank, render and write a receipt for. The last row is for
+sentences of made-up words and questions of seven of them, which was all that was measured until November 2026: they are
+searched by 31 terms instead of 7 and read by the model in 22 pieces instead of 13.
 
 Only the first memory of each repository is remembered; the others are copies of its row with other texts, written to
 the tables that recall reads. They are missing in the log, which recall does not read. A million take
@@ -177,7 +177,7 @@ def ask(mind: Hivemind, home: Path, model: RandomVectors, texts: Texts) -> dict[
     anchor = statistics.median(cpu_and_wall(partial(model.embed, [question]))[0] for question in questions)
     writer = subprocess.Popen([sys.executable, "-c", WRITE_ON, str(home)])
     time.sleep(1)
-    answer_count = sum(bool(mind.recall(question).answers) for question in questions)
+    answer_count = sum(bool(mind.recall(question).hits) for question in questions)
     costs = [cpu_and_wall(partial(mind.recall, question)) for question in questions]
     writer.kill()
     writer.wait()

@@ -29,7 +29,7 @@ PASSAGE_IS_CURRENT = (
 )
 """Matches passages that are current, or were at the query's ``as_of``."""
 
-MAX_MATCHES, MIN_WORDS = 4_000, 2
+MAX_MATCHES, MIN_WORDS = 3_000, 2
 """If the words of a query match more passages than this together, the commonest are left out, but two always stay."""
 
 
