@@ -1,6 +1,6 @@
 """How sure a hit is, from its score, its cosine, the words it shares and the size of the store."""
 
-from hivemind.recall.confidence import SMALL_STORE, SURE, measure_confidence
+from hivemind.recall.confidence import SMALL_STORE, SURE, measure_confidence, repeat_rare_words
 
 
 def test_a_close_hit_is_sure_and_a_distant_one_is_not() -> None:
@@ -30,6 +30,14 @@ def test_a_hit_with_most_of_the_words_need_not_be_as_close() -> None:
 
     assert few < SURE <= many
     assert far_off < SURE
+
+
+def test_a_word_that_the_vocabulary_lacks_counts_three_times() -> None:
+    ranks = {"deploy": 900, "staging": 4_000}
+
+    assert repeat_rare_words(["deploy", "kestrel", "staging"], ranks.get) == [
+        "deploy", "kestrel", "kestrel", "kestrel", "staging",
+    ]  # fmt: skip
 
 
 def test_without_a_model_a_third_of_the_words_is_enough() -> None:

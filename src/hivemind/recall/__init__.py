@@ -29,9 +29,8 @@ def answer(
     """Return the memories that match the query and fit its budget, answers first; without a model, match words only."""
     corrected_query = correct_spelling(db, query, meaning)
     candidates = find_candidates(db, corrected_query, meaning)
-    hits_by_rank = load_hits(
-        db, corrected_query, rank(candidates, corrected_query), size=db.index.size if meaning else 0
-    )
+    size, rank_word = (db.index.size, meaning.embedder.rank_word) if meaning else (0, None)
+    hits_by_rank = load_hits(db, corrected_query, rank(candidates, corrected_query), size, rank_word)
     matches = judge_staleness(hits_by_rank, query, judge)
     # Sort by staleness only after fitting: it changes the order of the chosen hits, never which ones are chosen.
     hits = put_newer_first(_mark_conflicts(sort_hits(fit(matches, query.limit, query.max_tokens)), query))

@@ -6,6 +6,7 @@ scores are relative to the best hit. The measurements behind the numbers are in 
 """
 
 import math
+from collections.abc import Callable, Sequence
 
 SURE = 0.5
 """The confidence from which on a hit is an answer."""
@@ -16,10 +17,17 @@ SMALL_STORE, LOWEST_COSINE, COSINE_PER_DOUBLING, MOST_DOUBLINGS = 32, 0.34, 0.02
 closer."""
 NO_WORDS_COSINE, COSINE_PER_SHARE = 0.76, 0.8
 """In a store of any size, this cosine is enough, less this times the share of the question's words."""
+RARE_WORD_WEIGHT = 3
+"""How many words a word counts for that the model's vocabulary does not have, such as a name."""
 BEHIND_BEST_WEIGHT = 0.6
 """How much of the distance to the best score is taken off the cosine: what ranks far behind seldom answers too."""
 STEEPNESS = 14
 """Of the logistic curve; like the weight above, fitted on small stores by ``python -m evals.recall --fit``."""
+
+
+def repeat_rare_words(words: Sequence[str], rank_word: Callable[[str], int | None]) -> list[str]:
+    """Return the words of a question, each as often as it counts."""
+    return [word for word in words for _ in range(RARE_WORD_WEIGHT if rank_word(word) is None else 1)]
 
 
 def measure_confidence(cosine: float | None, behind_best: float, word_share: float, size: int) -> float:

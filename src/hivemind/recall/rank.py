@@ -1,7 +1,7 @@
 """Rank candidates by words and meaning, and load the memories behind them with the reasons for their rank."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from hivemind.formats.timestamps import find_time_window
 from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
-from hivemind.recall.confidence import SURE, measure_confidence
+from hivemind.recall.confidence import SURE, measure_confidence, repeat_rare_words
 from hivemind.recall.search import PASTED_CHARACTERS, Candidate
 from hivemind.recall.weighting import FUSION, Fusion, weigh_words
 from hivemind.store.database import Database
@@ -70,13 +70,22 @@ def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION)
     return sorted(places, key=lambda place: -place.score)
 
 
-def load_hits(db: Database, query: Query, ranking: Sequence[Ranked], size: int | None = None) -> Iterator[Hit]:
+def load_hits(
+    db: Database,
+    query: Query,
+    ranking: Sequence[Ranked],
+    size: int | None = None,
+    rank_word: Callable[[str], int | None] | None = None,
+) -> Iterator[Hit]:
     """Load the memories of a ranking in order, one page of ``query.limit`` at a time as the caller asks for more.
 
     ``size`` is how many passages the question was compared with by meaning; without it, the caller judges the hits.
+    ``rank_word`` says how common a word is; it has no rank for a rare one.
     """
     window = find_time_window(query.text, query.now)
     words = extract_terms(query.text)
+    if rank_word:
+        words = repeat_rare_words(words, rank_word)
     best = ranking[0].score if ranking else 0.0
     places = iter(ranking)
     # The sure part ends at the first hit that is not sure, so that it never changes the order of the ranking.
