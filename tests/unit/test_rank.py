@@ -11,11 +11,13 @@ NOW = "2026-11-16T12:00:00Z"
 SHORT, PASTED = "where is the importer?", "the importer fails " * 30
 
 
-def order(text: str, *passages: tuple[str, float, float | None]) -> list[str]:
+def order(text: str, *passages: tuple[str, float, float | None], session_id: str = "") -> list[str]:
     """Return the memories in order, from passages given as memory, score of words and cosine."""
     query = Query(text=text, sight=Visibility(repos=("r",)), now=NOW, limit=10, max_tokens=1_000)
     candidates = [
-        Candidate(PassageHit(key, MemoryId(memory), "fact", 3, "r", NOW, f"text {key}", "", words), cosine)
+        Candidate(
+            PassageHit(key, key, MemoryId(memory), session_id, "fact", 3, "r", NOW, f"text {key}", "", words), cosine
+        )
         for key, (memory, words, cosine) in enumerate(passages)
     ]
     return [place.candidate.passage.memory_id for place in rank(candidates, query)]
@@ -45,3 +47,10 @@ def test_many_passages_are_many_chances_for_a_short_question_but_not_for_a_paste
 
 def test_a_passage_without_a_vector_counts_by_its_words() -> None:
     assert order(SHORT, ("weak", 2.0, None), ("strong", 9.0, None)) == ["strong", "weak"]
+
+
+def test_a_remark_next_to_a_closer_one_of_its_session_counts_as_closer() -> None:
+    talk = ("question", 0.0, 0.6), ("answer", 0.0, 0.3), ("later", 0.0, 0.25), ("far away", 0.0, 0.4)
+
+    assert order(SHORT, *talk, session_id="s") == ["question", "answer", "later", "far away"]
+    assert order(SHORT, *talk) == ["question", "far away", "answer", "later"]

@@ -46,10 +46,11 @@ SEARCH = (
     "SELECT key, score FROM best_matching(:tsquery::tsquery, :terms::tsquery[], :weights::real[], :candidates)),"
     # With every column that is needed of a memory, so that only the texts of the results are read afterwards.
     " seen AS MATERIALIZED ("
-    "SELECT best.score, p.key, m.id, m.kind, m.trust, m.repo, m.revised_at FROM best"
+    "SELECT best.score, p.key, p.memory, m.id, m.session_id, m.kind, m.trust, m.repo, m.revised_at FROM best"
     " JOIN passages p ON p.key = best.key JOIN memories m ON m.key = p.memory"
     f" WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT} ORDER BY best.score DESC, m.id LIMIT :limit)"
-    " SELECT seen.key, seen.id, seen.kind, seen.trust, seen.repo, seen.revised_at, w.text, w.context, seen.score"
+    " SELECT seen.key, seen.memory, seen.id, seen.session_id, seen.kind, seen.trust, seen.repo, seen.revised_at,"
+    " w.text, w.context, seen.score"
     " FROM seen JOIN words w ON w.rowid = seen.key ORDER BY seen.score DESC, seen.id"
 )
 STEM_COUNTS = (

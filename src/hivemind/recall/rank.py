@@ -25,6 +25,9 @@ WORD_PASSAGES = 3
 long question by accident. Its meaning counts by the closest passage."""
 MOST_PENALISED = 3
 """How many passages of a memory count as chances to be close by accident."""
+NEIGHBOUR_DISTANCE, NEIGHBOUR_WEIGHT = 2, 0.5
+"""How far apart two memories of a session may have been stored to be neighbours, and how much of the distance to a
+closer neighbour is added to a memory's cosine: a short remark is often understood only from what was said around it."""
 TRUST_FACTORS = {1: 0.85, 2: 0.97, 3: 1.0}
 TRUST_REASONS = {int(trust): f"trust {trust}" for trust in Trust}
 EPISODIC_KINDS = [kind.value for kind in Kind if kind.bucket == "episodic"]
@@ -51,6 +54,8 @@ class Ranked(NamedTuple):
     """The score of its words, as a share of the best passage's."""
     meaning: float | None
     """The cosine of its closest passage."""
+    lift: float
+    """What a closer neighbour in its session adds to that."""
 
 
 def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION) -> list[Ranked]:
@@ -64,7 +69,11 @@ def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION)
     passages: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         passages.setdefault(candidate.passage.memory_id, []).append(candidate)
-    places = [_score(of_memory, most_words, weight, penalty, query, window) for of_memory in passages.values()]
+    lifts = _measure_lifts(candidates)
+    places = [
+        _score(of_memory, most_words, weight, penalty, lifts.get(memory_id, 0.0), query, window)
+        for memory_id, of_memory in passages.items()
+    ]
     # Sorting is stable, so the newer of two equal scores stays first.
     places.sort(key=lambda place: place.candidate.passage.revised_at, reverse=True)
     return sorted(places, key=lambda place: -place.score)
@@ -166,6 +175,7 @@ def _score(
     most_words: float,
     weight: float,
     penalty: float,
+    lift: float,
     query: Query,
     window: Window,
 ) -> Ranked:
@@ -181,12 +191,29 @@ def _score(
     words = words / most_words if most_words > 0 else 0.0
     score = weight * words - penalty * math.log(min(len(passages), MOST_PENALISED))
     if meaning is not None:
-        score += (1 - weight) * _rescale(meaning)
+        score += (1 - weight) * _rescale(meaning + lift)
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
         for _, factor, _ in _factors(best, query, window):
             score *= factor
-    return Ranked(best, round(score, 4), words, meaning)
+    return Ranked(best, round(score, 4), words, meaning, lift)
+
+
+def _measure_lifts(candidates: Sequence[Candidate]) -> dict[str, float]:
+    """Return what closer neighbours add to the cosines of memories, by id."""
+    cosines: dict[tuple[str, int], float] = {}
+    memory_ids: dict[tuple[str, int], str] = {}
+    for passage, cosine in candidates:
+        if passage.session_id and cosine is not None:
+            place = passage.session_id, passage.memory
+            cosines[place] = max(cosine, cosines.get(place, cosine))
+            memory_ids[place] = passage.memory_id
+    lifts = {}
+    for (session_id, memory), cosine in cosines.items():
+        nearby = range(memory - NEIGHBOUR_DISTANCE, memory + NEIGHBOUR_DISTANCE + 1)
+        closest = max(cosines.get((session_id, other), cosine) for other in nearby)
+        lifts[memory_ids[session_id, memory]] = NEIGHBOUR_WEIGHT * (closest - cosine)
+    return lifts
 
 
 def _average_best(scores: list[float]) -> float:
@@ -207,6 +234,8 @@ def _explain(place: Ranked, query: Query, window: Window) -> Iterator[Signal]:
         yield Signal(name="words", score=place.words, why=_describe_words(place.words))
     if place.meaning is not None:
         yield Signal(name="meaning", score=place.meaning, why=_describe_meaning(_rescale(place.meaning)))
+    if place.lift:
+        yield Signal(name="neighbour", score=place.lift, why="was stored next to something closer in its session")
     for name, factor, why in _factors(candidate, query, window):
         yield Signal(name=name, score=factor, why=why)
 

@@ -26,7 +26,10 @@ class PassageHit(NamedTuple):
     """A passage that matches a query by words, its score, and the fields of its memory that ranking needs."""
 
     key: int
+    memory: int
+    """The key of its memory; memories that were stored one after the other have successive keys."""
     memory_id: MemoryId
+    session_id: str
     kind: str
     trust: int
     repo: str

@@ -53,7 +53,7 @@ class Passage:
 def find_visible(db: Database, query: Query, scores: Mapping[int, float]) -> list[PassageHit]:
     """Those of the passages with these keys and scores that are visible and match the query's filters."""
     rows = db.execute(
-        "SELECT p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, w.text, w.context"
+        "SELECT p.key, m.key, m.id, m.session_id, m.kind, m.trust, m.repo, m.revised_at, w.text, w.context"
         # In Postgres json_each returns text, and keys are numbers.
         " FROM json_each(:keys) c JOIN passages p ON p.key = CAST(c.value AS BIGINT)"
         f" JOIN memories m ON m.key = p.memory JOIN {db.TEXTS} w ON w.rowid = p.key"
