@@ -607,3 +607,16 @@ def test_settings_are_readable_at_a_narrow_terminal() -> None:
     assert "\nkeep_days = 0\n" in seen
     assert max(map(len, seen.splitlines())) <= 80
     assert "recall_limit\t7\tfile\tMaximum number" in run("config").stdout
+
+
+def test_reasons_are_printed_in_a_pipe_too_and_fenced_for_an_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    run("remember", "Deploys run from main only")
+
+    for_person = run("recall", "where do deploys run from?", "--why").output
+    monkeypatch.setenv("CLAUDECODE", "1")
+    for_agent = run("recall", "where do deploys run from?", "--why").output
+
+    assert re.search(r"^ 1  Deploys run from main only$", for_person, re.MULTILINE)
+    assert re.search(r"^    words 1\.00: shares", for_person, re.MULTILINE)
+    assert for_agent.startswith("<hivemind-memory ")
+    assert "words 1.00: shares" in for_agent

@@ -387,8 +387,8 @@ def _console(*, stderr: bool = False) -> Any:
 
 
 def print_recall(recall: Recall, *, why: bool) -> None:
-    """Print the result of a search: a list on a terminal, in a pipe the block that agents read."""
-    if not on_terminal():
+    """Print the result of a search: a list on a terminal or with reasons, else the block that agents read."""
+    if not on_terminal() and not why:
         # The text has that note itself, but is empty if nothing was found.
         nothing = f"{NOTHING_FOUND} {CODE_BEHIND}" if recall.is_code_behind else NOTHING_FOUND
         click.echo(recall.text or nothing)
