@@ -30,6 +30,18 @@ NUMPY = "import numpy"
 MODULES = "import numpy, hivemind.recall.embedder"
 EMBED = "from hivemind.recall.embedder import load_default; load_default().embed(['how do we run migrations'])"
 
+PRINT_MEMORY = """
+import resource
+from pathlib import Path
+
+status = Path("/proc/self/statm")
+if status.exists():
+    print(int(status.read_text().split()[1]) * resource.getpagesize())
+else:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+"""Prints bytes. On Linux not the peak, which begins with the size of the process that started this one."""
+
 
 def main() -> None:
     """Print every figure with its baseline and budget."""
@@ -91,10 +103,8 @@ def median_cpu(work: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 def resident_megabytes(program: str) -> float:
     """Return the resident memory of a new process; this one has the matrices of the baseline, too."""
-    # Not the peak that the system counts, which on Linux begins with the size of this process.
-    report = f"{program}; import os; print(os.popen(f'ps -o rss= -p {{os.getpid()}}').read())"
-    output = subprocess.run([sys.executable, "-c", report], stdout=subprocess.PIPE, check=True).stdout
-    return int(output) * 1024 / 1e6
+    command = [sys.executable, "-c", f"{program}\n{PRINT_MEMORY}"]
+    return int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) / 1e6
 
 
 def line(name: str, cpu: float, anchor: float, remark: str) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -369,6 +370,24 @@ def test_an_erasure_that_a_reader_holds_up_is_finished_later(open_mind: Open, ho
     assert [one.is_well for one in later.maintenance.doctor(quick=True) if one.what == "erasures"] == [True]
     assert later.erase(memory.id).is_complete
     assert left(home, TEXT) == []
+
+
+def test_who_does_not_try_again_waits_for_a_reader(open_mind: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivemind.store.SHORT_TIMEOUT_SECONDS", 0.1)
+    mind, reader = open_mind(), open_mind()
+    mind.remember(TEXT)
+    reading = reader._context.store.db.reading()
+    reading.__enter__()
+    reader._context.store.db.execute("SELECT count(*) FROM memories")
+    mind.remember("Written while somebody reads")
+    end = Timer(1, reading.__exit__, (None, None, None))
+
+    was_quick = mind._context.store.try_checkpoint()
+    end.start()
+    was_patient = mind._context.store.checkpoint()
+    end.join()
+
+    assert (was_quick, was_patient) == (False, True)
 
 
 # -- many --------------------------------------------------------------------------------------------

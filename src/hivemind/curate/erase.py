@@ -219,7 +219,7 @@ def _carry_out(store: Store, factory: EventFactory, note: unfinished.ErasureNote
         ]
         places += residue.remove_quotations(dict.fromkeys((home, store.directory)), quotation)
         places += _clean_backups(store, factory, plan, quotation, pieces)
-        is_folded = store.checkpoint()
+        is_folded = store.try_checkpoint()
         places += _check_files(store, home, quotation, pieces, is_folded=is_folded, is_reported=bool(remaining))
     else:
         is_folded = True

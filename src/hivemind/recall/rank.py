@@ -71,8 +71,8 @@ def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION)
         passages.setdefault(candidate.passage.memory_id, []).append(candidate)
     lifts = _measure_lifts(candidates)
     places = [
-        _score(of_memory, most_words, weight, penalty, lifts.get(memory_id, 0.0), query, window)
-        for memory_id, of_memory in passages.items()
+        _score(of_memory, most_words, weight, penalty, lifts.get(of_memory[0].passage.memory, 0.0), query, window)
+        for of_memory in passages.values()
     ]
     # Sorting is stable, so the newer of two equal scores stays first.
     places.sort(key=lambda place: place.candidate.passage.revised_at, reverse=True)
@@ -199,20 +199,18 @@ def _score(
     return Ranked(best, round(score, 4), words, meaning, lift)
 
 
-def _measure_lifts(candidates: Sequence[Candidate]) -> dict[str, float]:
-    """Return what closer neighbours add to the cosines of memories, by id."""
+def _measure_lifts(candidates: Sequence[Candidate]) -> dict[int, float]:
+    """Return what closer neighbours add to the cosines of memories, by the memories' keys."""
     cosines: dict[tuple[str, int], float] = {}
-    memory_ids: dict[tuple[str, int], str] = {}
     for passage, cosine in candidates:
         if passage.session_id and cosine is not None:
             place = passage.session_id, passage.memory
             cosines[place] = max(cosine, cosines.get(place, cosine))
-            memory_ids[place] = passage.memory_id
     lifts = {}
     for (session_id, memory), cosine in cosines.items():
         nearby = range(memory - NEIGHBOUR_DISTANCE, memory + NEIGHBOUR_DISTANCE + 1)
         closest = max(cosines.get((session_id, other), cosine) for other in nearby)
-        lifts[memory_ids[session_id, memory]] = NEIGHBOUR_WEIGHT * (closest - cosine)
+        lifts[memory] = NEIGHBOUR_WEIGHT * (closest - cosine)
     return lifts
 
 

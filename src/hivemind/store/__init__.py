@@ -17,12 +17,14 @@ from hivemind.model.team import Membership
 from hivemind.store import chains, log, projector, reserve, sync_state
 from hivemind.store.database import Closeable, Database
 from hivemind.store.projections import peers
-from hivemind.store.sqlite import Sqlite
+from hivemind.store.sqlite import LOCK_TIMEOUT_SECONDS, Sqlite
 
 FORMAT = 2
 """Version of the log's format; raised only when an older program could no longer append to it."""
 
 FILE, ID_FILE = "memory.db", "memory.id"
+SHORT_TIMEOUT_SECONDS = 5
+"""How long those wait for a reader who try again later."""
 
 IDENTITY = """
 CREATE TABLE identity (
@@ -141,8 +143,15 @@ class Store(Closeable):
 
     def checkpoint(self) -> bool:
         """Truncate the write-ahead log, in which erased content stands until then; false if somebody reads from it."""
+        return self._truncate_log(LOCK_TIMEOUT_SECONDS)
+
+    def try_checkpoint(self) -> bool:
+        """Do the same, but do not wait long for a reader; for those who try again later."""
+        return self._truncate_log(SHORT_TIMEOUT_SECONDS)
+
+    def _truncate_log(self, timeout_seconds: float) -> bool:
         assert isinstance(self.db, Sqlite)
-        return self.db.checkpoint()
+        return self.db.checkpoint(timeout_seconds)
 
     def clear_residue(self, at: str) -> list[ErasedLocation]:
         """Places outside this store that may still hold erased content, with their state; a local store has none."""

@@ -91,7 +91,7 @@ def find_damage(db: Sqlite) -> list[str]:
 def find_stray_bits(store: Store, file: Path) -> list[str]:
     """Problems where a bit is set in unused space, which only faulty disks or memory do."""
     # Pages are read from the file itself, so the write-ahead log must be empty and stay so.
-    if not store.checkpoint():
+    if not store.try_checkpoint():
         return []
     with store.db.transaction():
         if file.with_name(f"{FILE}-wal").stat().st_size:

@@ -18,8 +18,6 @@ from hivemind.store.search import SqliteSearch
 
 LOCK_TIMEOUT_SECONDS = 60
 """How long a writer waits for the lock."""
-READER_TIMEOUT_SECONDS = 5
-"""How long truncating the write-ahead log waits for readers; whoever needs it tries again later."""
 MAX_RETRY_SECONDS, MIN_RETRY_SECONDS = 0.03, 0.005
 """Delay between two attempts to get the lock. SQLite's own busy timeout retries less and less often: of 32 processes
 that wrote without a pause, one got the lock 810 times in a minute and another once. With shorter delays than these,
@@ -140,9 +138,9 @@ class Sqlite(Database):
             while not pages.done:
                 pages.step()
 
-    def checkpoint(self) -> bool:
-        """Checkpoint and truncate the write-ahead log; false if another connection still reads from it."""
-        _set_busy_handler(self.connection, READER_TIMEOUT_SECONDS)
+    def checkpoint(self, timeout_seconds: float) -> bool:
+        """Checkpoint and truncate the write-ahead log; false if another connection reads from it all the time."""
+        _set_busy_handler(self.connection, timeout_seconds)
         try:
             row = self.one("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
@@ -160,7 +158,7 @@ def _bindings(values: tuple[Any, ...]) -> Any:
 
 
 def _set_busy_handler(connection: apsw.Connection, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> None:
-    """Make long-waiting writers retry more often; otherwise newcomers win the lock whenever many write."""
+    """Make those who wait long retry more often; otherwise newcomers win the lock whenever many write."""
     deadline = 0.0
 
     def wait(attempts: int) -> bool:

@@ -393,6 +393,11 @@ def print_recall(recall: Recall, *, why: bool) -> None:
         nothing = f"{NOTHING_FOUND} {CODE_BEHIND}" if recall.is_code_behind else NOTHING_FOUND
         click.echo(recall.text or nothing)
         return
+    with fence_for_agent():
+        _print_list(recall, why=why)
+
+
+def _print_list(recall: Recall, *, why: bool) -> None:
     if not (recall.hits or recall.files or recall.sessions or recall.session_hits):
         note(NOTHING_FOUND)
     for place, hit in enumerate(recall.hits, start=1):

@@ -120,7 +120,7 @@ def find_related(target: str, limit: int, why: bool) -> None:
     """
     with open_mind() as mind, progress("Reading the code") as advance:
         context = mind.code.find_related(target, limit=limit, progress=advance)
-    emit(context, lambda: _print_related(context, why=why), is_fenced=not why)
+    emit(context, lambda: _print_related(context, why=why), is_fenced=True)
 
 
 def _print_related(context: RelatedContext, *, why: bool) -> None:

@@ -111,7 +111,7 @@ def recall(question: str | None, why: bool, **options: Any) -> None:
         caveat = mind.browse.search_caveat()
     if caveat:
         note(caveat)
-    emit(result, lambda: print_recall(result, why=why), is_fenced=not why)
+    emit(result, lambda: print_recall(result, why=why), is_fenced=True)
 
 
 @commands.command("list")

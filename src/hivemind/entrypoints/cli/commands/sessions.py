@@ -331,4 +331,4 @@ def search_traces(question: str, limit: int | None, everywhere: bool, why: bool)
     """
     with open_mind() as mind:
         recall = mind.search_traces(question, limit=limit, everywhere=everywhere)
-    emit(recall, lambda: print_recall(recall, why=why), is_fenced=not why)
+    emit(recall, lambda: print_recall(recall, why=why), is_fenced=True)
