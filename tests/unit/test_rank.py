@@ -54,3 +54,10 @@ def test_a_remark_next_to_a_closer_one_of_its_session_counts_as_closer() -> None
 
     assert order(SHORT, *talk, session_id="s") == ["question", "answer", "later", "far away"]
     assert order(SHORT, *talk) == ["question", "far away", "answer", "later"]
+
+
+def test_what_matches_best_by_itself_stays_before_a_neighbour() -> None:
+    talk = ("close", 0.0, 0.6), ("shares words and is next to it", 10.0, 0.2), ("elsewhere", 0.0, 0.1)
+
+    assert order(SHORT, *talk)[0] == "close"
+    assert order(SHORT, *talk, session_id="s")[0] == "close"

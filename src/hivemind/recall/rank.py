@@ -27,7 +27,8 @@ MOST_PENALISED = 3
 """How many passages of a memory count as chances to be close by accident."""
 NEIGHBOUR_DISTANCE, NEIGHBOUR_WEIGHT = 2, 0.5
 """How far apart two memories of a session may have been stored to be neighbours, and how much of the distance to a
-closer neighbour is added to a memory's cosine: a short remark is often understood only from what was said around it."""
+closer neighbour is added to a memory's cosine: a short remark is often understood only from what was said around it.
+What matches best by itself stays first."""
 TRUST_FACTORS = {1: 0.85, 2: 0.97, 3: 1.0}
 TRUST_REASONS = {int(trust): f"trust {trust}" for trust in Trust}
 EPISODIC_KINDS = [kind.value for kind in Kind if kind.bucket == "episodic"]
@@ -55,7 +56,7 @@ class Ranked(NamedTuple):
     meaning: float | None
     """The cosine of its closest passage."""
     lift: float
-    """What a closer neighbour in its session adds to that."""
+    """How much of the score is due to a closer neighbour in its session."""
 
 
 def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION) -> list[Ranked]:
@@ -76,6 +77,8 @@ def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION)
     ]
     # Sorting is stable, so the newer of two equal scores stays first.
     places.sort(key=lambda place: place.candidate.passage.revised_at, reverse=True)
+    if lifts:
+        places = _keep_best_first(places)
     return sorted(places, key=lambda place: -place.score)
 
 
@@ -191,12 +194,13 @@ def _score(
     words = words / most_words if most_words > 0 else 0.0
     score = weight * words - penalty * math.log(min(len(passages), MOST_PENALISED))
     if meaning is not None:
-        score += (1 - weight) * _rescale(meaning + lift)
+        lift *= (1 - weight) / (SAME_COSINE - UNRELATED_COSINE)
+        score += (1 - weight) * _rescale(meaning) + lift
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
         for _, factor, _ in _factors(best, query, window):
-            score *= factor
-    return Ranked(best, round(score, 4), words, meaning, lift)
+            score, lift = score * factor, lift * factor
+    return Ranked(best, round(score, 4), words, meaning, round(lift, 4))
 
 
 def _measure_lifts(candidates: Sequence[Candidate]) -> dict[int, float]:
@@ -212,6 +216,14 @@ def _measure_lifts(candidates: Sequence[Candidate]) -> dict[int, float]:
         closest = max(cosines.get((session_id, other), cosine) for other in nearby)
         lifts[memory] = NEIGHBOUR_WEIGHT * (closest - cosine)
     return lifts
+
+
+def _keep_best_first(places: list[Ranked]) -> list[Ranked]:
+    """Lower scores to that of the memory that matches best without its neighbours, and put that one first."""
+    best = max(places, key=lambda place: place.score - place.lift)
+    highest = best.score - best.lift
+    others = [place._replace(score=min(place.score, highest)) for place in places if place is not best]
+    return [best._replace(score=highest, lift=0.0), *others]
 
 
 def _average_best(scores: list[float]) -> float:
