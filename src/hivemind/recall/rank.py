@@ -287,7 +287,9 @@ def _describe_words(share: float) -> str:
 
 
 def _describe_meaning(meaning: float) -> str:
-    return "is close to the question in meaning" if meaning > 0.6 else "is loosely related to the question"
+    if meaning > 0.6:
+        return "is close to the question in meaning"
+    return "is loosely related to the question" if meaning > 0.2 else "is hardly related to the question"
 
 
 def build_labels(memory: Memory, query: Query) -> tuple[str, ...]:
