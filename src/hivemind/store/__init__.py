@@ -143,13 +143,13 @@ class Store(Closeable):
 
     def checkpoint(self) -> bool:
         """Truncate the write-ahead log, in which erased content stands until then; false if somebody reads from it."""
-        return self._truncate_log(LOCK_TIMEOUT_SECONDS)
+        return self._truncate_write_ahead_log(LOCK_TIMEOUT_SECONDS)
 
     def try_checkpoint(self) -> bool:
         """Do the same, but do not wait long for a reader; for those who try again later."""
-        return self._truncate_log(SHORT_TIMEOUT_SECONDS)
+        return self._truncate_write_ahead_log(SHORT_TIMEOUT_SECONDS)
 
-    def _truncate_log(self, timeout_seconds: float) -> bool:
+    def _truncate_write_ahead_log(self, timeout_seconds: float) -> bool:
         assert isinstance(self.db, Sqlite)
         return self.db.checkpoint(timeout_seconds)
 
