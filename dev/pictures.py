@@ -4,6 +4,7 @@ python -m dev.pictures           writes docs/pictures/, from the project of `hiv
 """
 
 import re
+import shutil
 import socket
 import tempfile
 import threading
@@ -30,7 +31,7 @@ COMMANDS = (
     'hivemind remember "Deploys may go out on Fridays" --subject deploy-days',
     "hivemind session resume 5f1c9a52",
 )
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 REMOTE_FONT = re.compile(r"@font-face \{.*?\n    \}\n", re.DOTALL)
 """A picture must not load anything; the reader's monospaced font is good enough."""
 INK = TerminalTheme(

@@ -1,5 +1,6 @@
 """A real browser: its errors fail a test, and pages are checked at every width in both themes."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, ViewportSize, expect, sync_playwright
 
 SHOTS = Path(__file__).parents[1] / "screenshots"
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+"""The headless one first: it needs no desktop, and `dev/test` installs it."""
 WIDTHS = (400, 1000, 1600)
 TIMEOUT_MS = 20_000
 """A shared machine is slow at random; a page is not broken because of that."""
