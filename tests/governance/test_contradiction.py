@@ -1,7 +1,8 @@
 """What contradicts is noticed and what looks alike is left alone, measured on notes that no rule was tuned on.
 
-``contradictions.jsonl`` has pairs of notes in eight voices, all written and labelled by one person. Four voices and
-seven kinds of pairs are only in the half that is held out. Look at the misses of the other half only.
+``contradictions.jsonl`` has pairs of notes, all written and labelled by one person. The held-out pairs are careless
+notes from fields of work that the tuning pairs do not have; do not look at their misses. The ``earlier`` pairs were
+held out for the rules before, and are now part of what the weights are fitted on.
 """
 
 import json
@@ -19,8 +20,8 @@ from tests.conflicts import find_conflict
 from tests.conftest import Open, Tally
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parent / "contradictions.jsonl").read_text().splitlines()]
-HELD_OUT = [pair for pair in PAIRS if pair["split"] == "held-out"]
-LEAST_NOTICED, MOST_FALSE_ALARMS = 0.92, 0.03
+LEAST_NOTICED = {"held-out": 0.66, "earlier": 0.91}
+MOST_FALSE_ALARMS = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +32,6 @@ class Outcome:
     contradicts: bool
     is_disputed: bool
     is_noticed: bool
-
-
-@pytest.fixture
-def outcomes(open_mind: Open) -> list[Outcome]:
-    return list(try_pairs(open_mind(), HELD_OUT))
 
 
 def try_pairs(mind: Hivemind, pairs: list[dict[str, Any]]) -> Iterator[Outcome]:
@@ -59,26 +55,26 @@ def try_pairs(mind: Hivemind, pairs: list[dict[str, Any]]) -> Iterator[Outcome]:
         mind.forget(older.id)
 
 
-def test_unseen_contradictions_are_noticed_and_unseen_look_alikes_are_left_alone(
-    outcomes: list[Outcome], tally: Tally
-) -> None:
+@pytest.mark.parametrize("split", LEAST_NOTICED)
+def test_contradictions_are_noticed_and_look_alikes_are_left_alone(open_mind: Open, tally: Tally, split: str) -> None:
+    outcomes = list(try_pairs(open_mind(), [pair for pair in PAIRS if pair["split"] == split]))
     tried, noticed = Counter[tuple[bool, str]](), Counter[tuple[bool, str]]()
     for outcome in outcomes:
         tried[outcome.contradicts, outcome.kind] += 1
         noticed[outcome.contradicts, outcome.kind] += outcome.is_noticed
     for contradicts, kind in sorted(tried, reverse=True):
         right = noticed[contradicts, kind] if contradicts else tried[contradicts, kind] - noticed[contradicts, kind]
-        name = f"contradictions noticed: {kind}" if contradicts else f"look-alikes left alone: {kind}"
+        name = f"{split} contradictions noticed: {kind}" if contradicts else f"{split} look-alikes left alone: {kind}"
         tally(name, tried[contradicts, kind], right)
 
     contradictions = [outcome for outcome in outcomes if outcome.contradicts]
     look_alikes = [outcome for outcome in outcomes if not outcome.contradicts]
     found = sum(outcome.is_noticed for outcome in contradictions)
     alarms = sum(outcome.is_noticed for outcome in look_alikes)
-    tally("contradictions noticed, all kinds", len(contradictions), found)
+    tally(f"{split} contradictions noticed, all kinds", len(contradictions), found)
     tally("of these certain enough for a dispute", found, sum(outcome.is_disputed for outcome in contradictions))
-    tally("look-alikes left alone, all kinds", len(look_alikes), len(look_alikes) - alarms)
-    assert found >= LEAST_NOTICED * len(contradictions)
+    tally(f"{split} look-alikes left alone, all kinds", len(look_alikes), len(look_alikes) - alarms)
+    assert found >= LEAST_NOTICED[split] * len(contradictions)
     assert alarms <= MOST_FALSE_ALARMS * len(look_alikes)
 
 
@@ -94,9 +90,9 @@ def test_notes_that_have_nothing_to_do_with_each_other_raise_no_alarm(tally: Tal
     assert len(alarms) <= 2
 
 
-def test_the_labelled_pairs_are_split_by_writer_and_by_kind() -> None:
-    tuning = [pair for pair in PAIRS if pair["split"] == "tuning"]
+def test_the_labelled_pairs_are_split_by_field_of_work() -> None:
+    tuning, held_out = ([pair for pair in PAIRS if pair["split"] == split] for split in ("tuning", "held-out"))
 
-    assert len(PAIRS) >= 300
-    assert not {pair["writer"] for pair in tuning} & {"formal", "nonnative", "codenames", "lead"}
-    assert {pair["kind"] for pair in HELD_OUT} - {pair["kind"] for pair in tuning} >= {"owner", "percentage", "support"}
+    assert min(sum(pair["contradicts"] is label for pair in held_out) for label in (True, False)) >= 120
+    assert not {pair["kind"] for pair in tuning} & {pair["kind"] for pair in held_out}
+    assert not {pair["older"] for pair in tuning} & {pair["older"] for pair in held_out}

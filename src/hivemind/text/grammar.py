@@ -41,7 +41,8 @@ CONNECTIVES: dict[str, Slot] = {
         Slot.FOR: "for of about re per against between",
         Slot.WHEN: "after before until till when whenever if unless during where every than below above over up least"
         " most",
-        Slot.MANY: "has have supports support includes include depends depend accepts provides exposes offers contains",
+        Slot.MANY: "has have supports support includes include depends depend accept accepts provides exposes offers"
+        " contains can",
     }.items()
     for word in group.split()
 }
@@ -59,20 +60,25 @@ TOOLS = frozenset({Slot.USE, Slot.BY, Slot.IN})
 
 NEGATIONS = word_set(
     "not never no don't doesn't didn't isn't aren't wasn't won't can't cannot mustn't shouldn't needn't dont doesnt"
-    " cant avoid without stop stopped stopping neither nor refuse forbid forbids"
+    " cant avoid without stop stopped stopping neither nor nobody refuse forbid forbids"
 )
 ENABLED = "enable"
 OPPOSITES = {
     **dict.fromkeys(word_set("disable disables disabled off inactive false deactivated deactivate"), ENABLED),
-    **dict.fromkeys(word_set("forbidden prohibited banned disallowed impossible"), ""),
+    **dict.fromkeys(
+        word_set("forbidden prohibited banned disallowed impossible reject rejects rejected refuses refused denied"), ""
+    ),
+    **dict.fromkeys(word_set("manual manually"), "automat"),
+    **dict.fromkeys(word_set("private privately"), "public"),
     "unsupported": "support",
     "optional": "requir",
 }
 """Words that negate a stem; an empty stem means that they negate the whole statement."""
 SYNONYMS = {
     **dict.fromkeys(word_set("enable enables enabled active true activated activate yes"), ENABLED),
-    **dict.fromkeys(word_set("need needs needed require requires required requirement"), "requir"),
+    **dict.fromkeys(word_set("need needs needed require requires required requirement mandatory"), "requir"),
     **dict.fromkeys(word_set("supported support supports"), "support"),
+    **dict.fromkeys(word_set("automatic automatically automated automate"), "automat"),
     "maximum": "max",
     "minimum": "min",
     "db": "databas",
@@ -91,7 +97,7 @@ REFERRING = word_set(
 )
 LIGHT = REFERRING | word_set(
     "just now currently always please still really actually finally only ever usually generally sadly careful hey free"
-    " feel may can could should must shall will would might do does did being get gets got go goes going gone run runs"
+    " feel may could should must shall will would might do does did being get gets got go goes going gone run runs"
     " running ran make makes made making keep keeps kept set sets put puts take takes taking taken anymore longer then"
     " so also too well yet already today yesterday week last days recently sort thing things kind like settled settle"
     " standardised standardized standardise standardize agreed decided planned plan told know check checked think guess"
@@ -100,6 +106,7 @@ LIGHT = REFERRING | word_set(
     " raised lowered increased decreased reduced bumped listen listens happen happens replaced replaces replace"
     " superseded dropped moved moving move migrated migrate migrating changed change changing become came come comes"
     " about roughly around approximately some environment env i'm we're we've they're it's that's there's i've you're"
+    " btw fyi times anytime"
 )
 """Words that add nothing to the topic or the value."""
 PERSONS = word_set("i we you they he she it")
@@ -127,7 +134,7 @@ LIMITS = {
     word: limit
     for limit, group in {
         "staging": "staging stage stg",
-        "production": "prod production live",
+        "production": "prod production",
         "development": "dev development locally laptop localhost",
         "sandbox": "sandbox",
         "canary": "canary",
@@ -142,12 +149,12 @@ LOCAL_THINGS = word_set("machine setup dev development env environment stack ser
 
 GIVING_UP = word_set(
     "not never instead rather replaced replaces replacing superseded dropped drop rid abandoned away from over stop"
-    " stopped more longer"
+    " stopped more longer removed gone retired shut ditched"
 )
 """A sentence gives something up only if it has one of these words; cheaper to check than the patterns."""
-GIVING_UP_TERMS = ("not", "instead", "rather", "replaced", "dropped", "from", "longer", "over")
+GIVING_UP_TERMS = ("not", "instead", "rather", "replaced", "dropped", "from", "longer", "over", "removed", "gone")
 GIVEN_UP = (
-    r"(?i)(?:(?:,| and| but) (?:not|never|no more)|\b(?:instead of|rather than|replac(?:ed|es|ing)|dropped|drop"
+    r"(?i)(?:(?:,| and| but) (?:not|never|no more)|\b(?:instead of|rather than|replac(?:ed|es|ing)|dropped|drop|ditched"
     r"|(?:got|get) rid of|abandoned|away from|(?:migrated|moved|switched)(?: \w+){0,3} from|(?:took|takes) over from"
     r"|stop(?:ped)? using|no more|no longer (?:uses?|using|runs?|running|deploys? to|depends?|on)"
     r"|(?:prefers?|preferred|choose|chose|picked) \S+ over))\s+"
@@ -156,7 +163,8 @@ GIVEN_UP = (
     r"(?=\s*(?:$|[.,;:!)]|\b(?:for|in|on|as|when|to|with|because|since|and|at|by)\b))"
 )
 REPLACED_BY = (
-    r"(?i)(?P<name>`[^`]+`|[\w.+#/@-]*\w) (?:was |has been |is |got )?(?:replaced (?:by|with)|superseded by)\b"
+    r"(?i)(?P<name>`[^`]+`|[\w.+#/@-]*\w) (?:(?:was |has been |is |got )?(?:replaced (?:by|with)|superseded by)"
+    r"|(?:was|were|has been|have been|is|are|got) (?:removed|gone|dropped|retired|shut down))\b"
 )
 NAMELESS = LIGHT | CONNECTIVES.keys() | NEGATIONS | word_set("or and both")
 

@@ -33,7 +33,7 @@ class Quantity(NamedTuple):
 
 
 NUMBER = r"v?(?P<digits>\d[\d.,]*)(?P<unit>%|[a-z]{0,4})$"
-DATE = r"\d{4}-\d\d(?:-\d\d)?$|q[1-4]$"
+DATE = r"\d{4}-\d\d(?:-\d\d)?$|q[1-4]$|\d{1,2}:\d\d$|\d{1,2}(?::\d\d)?[ap]m$|midnight$|noon$"
 DAY_OF_MONTH = r"\d{1,2}(?:st|nd|rd|th)?$"
 
 NUMBER_WORDS = dict(
@@ -53,6 +53,7 @@ UNITS: dict[str, tuple[Type, float]] = {
         ("d day days daily nightly", Type.TIME, 86_400),
         ("week weeks weekly", Type.TIME, 604_800),
         ("month months monthly", Type.TIME, 2_592_000),
+        ("quarter quarters quarterly", Type.TIME, 7_776_000),
         ("year years yearly", Type.TIME, 31_536_000),
         # Decimal and binary units count as equal.
         ("kb kib", Type.SIZE, 1),
@@ -63,7 +64,11 @@ UNITS: dict[str, tuple[Type, float]] = {
     )
     for unit in group.split()
 }
-FREQUENCIES = frozenset(("hourly", "daily", "nightly", "weekly", "monthly", "yearly"))
+PERIODS = frozenset(
+    ("hour", "day", "week", "month", "quarter", "year", "hourly", "daily", "nightly", "weekly", "monthly", "quarterly",
+     "yearly")
+)  # fmt: skip
+"""Words that are a duration without a number, as in "every month" or "partitioned by day"."""
 WEEK = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 DAYS = {form: day for day in WEEK for form in (day, f"{day}s")}
 YEAR = (
@@ -78,7 +83,7 @@ WEEKS_OF_MONTH = frozenset(("first", "second", "third", "fourth", "last"))
 
 def parse_quantity(word: str, following: list[str]) -> Quantity | None:
     """Parse a quantity that begins with this lower-case word; none if it begins none."""
-    if word in FREQUENCIES:
+    if word in PERIODS:
         return Quantity(f"{UNITS[word][1]:g}", Type.TIME)
     return _parse_date(word, following) or _parse_number(NUMBER_WORDS.get(word, word), following)
 

@@ -63,8 +63,6 @@ class Statement(NamedTuple):
     is_exception: bool = False
     is_addition: bool = False
     """It names one more of several: "also", "too"."""
-    is_setting: bool = False
-    """A line such as "Package manager: pnpm"."""
     is_definite: bool = False
     """It names the only value of something: "Main is the default branch"."""
 
@@ -209,7 +207,6 @@ def _parse_clause(clause: str, common: Statement) -> Statement | None:
         stems=frozenset(word.stem for word in words),
         given_up=common.given_up | abandoned_stems,
         is_negated=parser.negations % 2 == 1,  # Two negations cancel each other.
-        is_setting=setting is not None,
         is_exception=not grammar.EXCEPTING.isdisjoint(_split_words(clause)),
         is_definite=any(phrase in clause.lower() for phrase in grammar.DEFINITE),
     )
@@ -279,11 +276,13 @@ class _Parser:
     def _connect(self, low: str, token: str, before: str, slot: Slot) -> None:
         if low in grammar.TOPICAL:
             self._add(_find_stem(low), Type.WORD, token)
+        # Two steps may not change places: "before" is the opposite of "after".
+        self.negations += low == "before"
         self._open(Slot.MANY if low == "in" and before in grammar.RUNNING else slot)
 
     def _is_name(self, token: str, before: str, following: list[str]) -> bool:
         """Whether a common word is the name of a tool, as in "build with make" or "Language: Go"."""
-        if token.lower() in grammar.REFERRING:
+        if token.lower() in grammar.REFERRING and not (token.isupper() and len(token) > 1):
             return False
         is_alone = not self.words or self.words[-1].place != self._place
         is_all = is_alone and (not following or following[0] in grammar.CONNECTIVES)
