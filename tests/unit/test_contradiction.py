@@ -66,6 +66,7 @@ def test_what_cannot_both_hold_is_noticed(old: str, new: str) -> None:
         ("We chose Postgres because of jsonb", "Postgres runs on Neon"),
         ("Do not edit generated files", "Generated files live in gen/"),
         ("Never commit secrets", "Secrets are rotated weekly"),
+        ("Build with make", "Build artifacts are in dist"),
         ("same text", "Same  text!"),
         ("Do not write drafts to the plans folder", "The scope is needed to write text files"),
         ("Aliases: Do not add imports from bare aliases", "fix(packaging): add a verified mirror as fallback"),
