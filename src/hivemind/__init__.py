@@ -1,7 +1,14 @@
 """Persistent memory for AI coding agents that a team can trust.
 
-``open`` gives the one object with a method for everything; ``connect`` gives SQL for reading, and
-``embed`` the vector of a text.
+    import hivemind
+
+    with hivemind.open() as mind:
+        mind.remember("Deploys run from main only", tags=["deploy"])
+        for hit in mind.recall("how do we deploy?"):
+            print(hit.memory.text)
+
+``open`` returns a ``Hivemind``, which has a method for everything. ``connect`` opens SQL for reading, and ``embed``
+returns the vector of a text. All errors are ``HivemindError``; ``hivemind.errors`` lists them.
 """
 
 # Only for type checkers, which know the name; importing typing would cost the hook more than its work.
@@ -40,3 +47,8 @@ def __getattr__(name: str) -> object:
     if name in HOMES:
         return getattr(importlib.import_module(HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the names that are imported on first use too, for ``dir``, ``help`` and completion."""
+    return sorted({*globals(), *__all__})

@@ -10,7 +10,8 @@
     - RateLimited       too many requests
     - OutOfOrder        a log entry arrived before its predecessor
   + StoreError
-    - StoreBusy         other writers held the lock for too long
+    - StoreBusy         other writers held the lock for too long, or another thread uses the same object
+    - StoreClosed       it was closed before
     - StoreDamaged      the file is damaged; the message says how to repair it
     - StoreFull         the disk is full
     - StoreTooNew       a newer version of the program wrote it
@@ -71,7 +72,11 @@ class StoreError(HivemindError):
 
 
 class StoreBusy(StoreError):
-    """Other writers held the lock for too long."""
+    """Other writers held the lock for too long, or another thread uses the same object."""
+
+
+class StoreClosed(StoreError):
+    """The store was closed before."""
 
 
 class StoreDamaged(StoreError):

@@ -88,7 +88,7 @@ class Settings:
         """The folder of a named store; without a name, of the default store."""
         if name is None:
             return self.home
-        if not STORE_NAME.fullmatch(name):
+        if not isinstance(name, str) or not STORE_NAME.fullmatch(name):
             raise InvalidInput(f"{name!r} is not a store name; write it like 'your-org/coding-memory'")
         return self.home / "stores" / name
 

@@ -163,7 +163,7 @@ def test_many_at_once_are_all_kept_or_none_and_the_error_names_item_and_key(mind
         ({"content": "a", "tags": [1]}, r"items\[1\]\['tags'\]: 1 is not text"),
         ({"content": "a", "metadata": {"b": []}}, r"items\[1\]\['metadata'\]: metadata 'b'"),
         ({"type": "fix"}, r"items\[1\] has no 'content'"),
-        ("a", r"items\[1\] is 'a'; give a dictionary or a Claim"),
+        (7, r"items\[1\] is 7; give a text, a dictionary or a Claim"),
     ):
         with pytest.raises(InvalidInput, match=said):
             mind.remember_all([good, wrong])  # type: ignore[list-item]

@@ -18,6 +18,7 @@ from hivemind.capture.redact import collect_secrets, redact
 from hivemind.curate.event_factory import EventFactory
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.formats import timestamps
+from hivemind.formats.timestamps import When
 from hivemind.model.claim import Claim
 from hivemind.model.events import Event, RepositorySeen, WriteRefused
 from hivemind.model.ids import MemoryId, derive_id
@@ -29,7 +30,7 @@ from hivemind.settings import Settings
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, repositories, sessions
 from hivemind.system import BackgroundProcess
-from hivemind.text.clean import parse_tags, validate_text
+from hivemind.text.clean import check_text, parse_tags, validate_text
 
 if TYPE_CHECKING:
     from hivemind.curate.learn import LearnResult
@@ -217,19 +218,19 @@ class Context:
         self,
         text: str = "",
         *,
-        scope: Scope | None = None,
-        kinds: Sequence[Kind] = (),
+        scope: Scope | str | None = None,
+        kinds: Sequence[str] = (),
         tags: Sequence[str] = (),
         everywhere: bool = False,
         limit: int | None = None,
         max_tokens: int | None = None,
-        as_of: str = "",
-        true_at: str = "",
-        detail: Detail = Detail.STANDARD,
+        as_of: When = "",
+        true_at: When = "",
+        detail: Detail | str = Detail.STANDARD,
         agent: str = "",
-        since: str = "",
-        until: str = "",
-        statuses: Sequence[Status] = (Status.ACTIVE, Status.DISPUTED),
+        since: When = "",
+        until: When = "",
+        statuses: Sequence[str] = (Status.ACTIVE, Status.DISPUTED),
         where: Mapping[str, MetadataValue] | None = None,
     ) -> Query:
         """Make a validated query, limited to what the caller may see."""
@@ -241,14 +242,14 @@ class Context:
             max_tokens=_positive(self.settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
             as_of=timestamps.parse_end_of_day(as_of) if as_of else "",
             true_at=timestamps.parse_end_of_day(true_at) if true_at else "",
-            detail=detail,
-            scope=scope,
-            kinds=tuple(kinds),
+            detail=Detail.parse(detail),
+            scope=Scope.parse(scope) if scope else None,
+            kinds=Kind.parse_all(kinds),
             tags=parse_tags(tags),
-            agent=agent,
+            agent=check_text(agent, "the agent") if agent else "",
             since=self.past(since),
             until=timestamps.parse_end_of_day(until) if until else "",
-            statuses=tuple(statuses),
+            statuses=Status.parse_all(statuses),
             where=validate_metadata(where or {}),
         )
 
@@ -281,7 +282,7 @@ class Context:
     def resolve(self, memory_id: str, *, everywhere: bool = False) -> MemoryId:
         """Find the full id of a visible memory."""
         # People paste ids from tables, with spaces and in capitals.
-        prefix, sight = memory_id.strip().lower(), self.sight(everywhere=everywhere)
+        prefix, sight = check_text(memory_id, "an id").strip().lower(), self.sight(everywhere=everywhere)
         try:
             return memories.resolve_id(self.store.db, prefix, sight)
         except NotFound as error:
@@ -294,13 +295,13 @@ class Context:
             hint = "" if sight.everywhere or not self._may_look_everywhere else LOOK_EVERYWHERE
             raise NotFound(f"{error}{hint}") from None
 
-    def past(self, text: str) -> str:
+    def past(self, when: When) -> str:
         """Parse a time in the past, such as ``2h`` or a date; empty for an empty text."""
-        return timestamps.parse_past(text, self.clock()) if text else ""
+        return timestamps.parse_past(when, self.clock()) if when else ""
 
-    def deadline(self, text: str) -> str:
+    def deadline(self, when: When) -> str:
         """Parse a time in the future, such as ``28d`` or a date; empty for an empty text."""
-        return timestamps.parse_deadline(text, self.clock()) if text else ""
+        return timestamps.parse_deadline(when, self.clock()) if when else ""
 
     def edited_files(self, claim: Claim) -> list[str]:
         """The files that were edited so far in the session of a claim."""
@@ -314,6 +315,6 @@ def checked_reason(text: str) -> str:
 
 
 def _positive(value: int, what: str) -> int:
-    if value < 1:
-        raise InvalidInput(f"{what} must be at least 1")
+    if not isinstance(value, int) or value < 1:
+        raise InvalidInput(f"{what} must be a number, and at least 1")
     return value

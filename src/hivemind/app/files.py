@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 
 from hivemind.app.context import Context
@@ -22,6 +23,7 @@ from hivemind.model.session import SkippedInput
 from hivemind.store import log
 from hivemind.store.projections import memories
 from hivemind.store.projections.tombstones import Exclusion
+from hivemind.text.clean import expand_path
 from hivemind.text.normalise import normalise
 
 
@@ -114,12 +116,13 @@ class Files:
         """Propose what agents keep in notes of their own, and withdraw proposals whose note is gone."""
         return sync_notes(self._context, origins, home=home, dry_run=dry_run)
 
-    def import_from(self, tool: str, path: Path | None = None, *, approve: bool = False) -> NoteReport:
+    def import_from(self, tool: str, path: str | PathLike[str] | None = None, *, approve: bool = False) -> NoteReport:
         """Import the store or an export of another memory tool; what it says arrives as proposals."""
         context = self._context
         if approve:
             context.require_person("an approved import")
-        return import_store(context, tool, path, approve=approve)
+        place = None if path is None else expand_path(path, "the path")
+        return import_store(context, tool, place, approve=approve)
 
     def sync_instructions(self, *, dry_run: bool = False) -> FileSyncReport:
         """Import the points of AGENTS.md and similar files, and retract those that were removed."""

@@ -1,6 +1,7 @@
 """Hivemind: a person's memory on their machine."""
 
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from hivemind.curate import unfinished
 from hivemind.model.memory import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
+from hivemind.text.clean import expand_path
 
 if TYPE_CHECKING:
     from hivemind.app.agent_setup import Agents
@@ -38,14 +40,18 @@ class Hivemind(Mind):
         cls,
         name: str | None = None,
         *,
-        directory: Path | None = None,
+        directory: str | PathLike[str] | None = None,
         settings: Settings | None = None,
         writer: Writer | None = None,
         clock: Clock = utc_now,
     ) -> "Hivemind":
-        """Open a store, creating it on first use, as seen from a directory."""
+        """Open a store, creating it on first use, as seen from a directory; without one, from the current directory.
+
+        Only one thread at a time may use the object; each thread can open its own.
+        """
         settings = settings or Settings.load()
-        repository = identify(directory or Path.cwd(), settings.home / "index")
+        tree = Path.cwd() if directory is None else expand_path(directory, "the directory")
+        repository = identify(tree, settings.home / "index")
         store = Store.open(settings.store_directory(name))
         mind = cls(Context(store, settings, repository, writer or who_calls(settings), clock))
         mind._catch_up()

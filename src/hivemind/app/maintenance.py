@@ -4,6 +4,7 @@ import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from hivemind.store import backup as backup_module
 from hivemind.store import integrity, log
 from hivemind.store.projections import memories, sessions, vectors
 from hivemind.store.repair import BACKUP_FOLDER
+from hivemind.text.clean import expand_path
 
 if TYPE_CHECKING:
     # NumPy, which most of this does not need. Loaded before the embedder asks for one thread, it starts several, which
@@ -76,12 +78,12 @@ class Maintenance:
         if self._context.checkout.exists:
             yield from examine_skills(self._context)
 
-    def backup(self, file: str = "") -> backup_module.Backup:
+    def backup(self, file: str | PathLike[str] = "") -> backup_module.Backup:
         """Back up the store while others write; without a file name, to its backup folder."""
         beside = (
             self._require_directory() / BACKUP_FOLDER / f"{timestamps.format_for_filename(self._context.clock())}.db"
         )
-        return backup_module.create(self._context.store, Path(file).absolute() if file else beside)
+        return backup_module.create(self._context.store, expand_path(file, "the file").absolute() if file else beside)
 
     def backups(self) -> tuple[backup_module.Backup, ...]:
         """List the backups in the store's folder."""

@@ -11,12 +11,13 @@ from hivemind.curate import validation, verdicts
 from hivemind.curate.learn import learn, why_refused
 from hivemind.errors import InvalidInput, Refused
 from hivemind.formats import timestamps
+from hivemind.formats.timestamps import When
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
 from hivemind.model.events import Fact, MemoryAnchored, MemoryAnnotated, MemoryRevised, MemoryTagged
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind, Memory, Status
-from hivemind.model.metadata import MetadataValue, validate_metadata
+from hivemind.model.metadata import MetadataValue, check_mapping, validate_metadata
 from hivemind.model.scope import Scope
 from hivemind.store import sync_state
 from hivemind.store.projections import memories
@@ -31,7 +32,7 @@ class Memories:
         self._context = context
         self._scope = scope
 
-    def remember_all(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Memory, ...]:
+    def remember_all(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Memory, ...]:
         """Store several claims: all of them, or none if one is refused."""
         context, claims = self._context, self._claims(items)
         anchors = context.checkout.anchors_for(claims, context.edited_files)
@@ -67,14 +68,18 @@ class Memories:
             )
         )  # fmt: skip
 
-    def _claims(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Claim, ...]:
+    def _claims(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Claim, ...]:
         """Parse claims and resolve the repositories they name."""
-        claims = [
-            item if isinstance(item, Claim) else validation.parse_claim(item, place, self._context.repository.root)
-            for place, item in enumerate(items)
-        ]
+        if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+            raise InvalidInput(f"items must be a list, not {type(items).__name__}; one memory is stored by 'remember'")
+        claims = [validation.read_claim(self._parse(item, place)) for place, item in enumerate(items)]
         ids = {name: self._repository_named(name) for name in {claim.repo for claim in claims if claim.repo}}
         return tuple(replace(claim, repo=ids.get(claim.repo, ""), scope=self._scope or claim.scope) for claim in claims)
+
+    def _parse(self, item: Claim | Mapping[str, Any] | str, place: int) -> Claim:
+        if isinstance(item, Claim):
+            return item
+        return validation.parse_claim(item, place, self._context.repository.root)
 
     def _repository_named(self, name: str) -> str:
         """Return the id of a repository given by id, URL or directory; any other name is its own id."""
@@ -94,12 +99,12 @@ class Memories:
         memory_id: str,
         text: str,
         *,
-        kind: Kind | None,
+        kind: Kind | str | None,
         subject: str,
-        expires: str,
-        verify_by: str,
-        valid_from: str,
-        valid_to: str,
+        expires: When,
+        verify_by: When,
+        valid_from: When,
+        valid_to: When,
         confidence: float | None,
         reason: str,
         metadata: Mapping[str, MetadataValue | None],
@@ -119,7 +124,7 @@ class Memories:
         revision = replace(
             no_change,
             text=validate_text(text) if text else "",
-            kind=kind,
+            kind=Kind.parse(kind) if kind else None,
             subject=validate_label(subject, "the subject") if subject else "",
             confidence=None if confidence is None else validation.check_confidence(confidence),
             valid_from=timestamps.parse_date(valid_from) if valid_from else "",
@@ -199,7 +204,8 @@ class Memories:
 
 def _annotation(memory: Memory, changes: Mapping[str, MetadataValue | None]) -> list[MemoryAnnotated]:
     """Make the fact that sets and removes metadata; none if nothing would change."""
-    new = validate_metadata({name: value for name, value in changes.items() if value is not None})
+    new_values = {name: value for name, value in check_mapping(changes).items() if value is not None}
+    new = validate_metadata(new_values)
     removed_names = tuple(name for name, value in changes.items() if value is None)
     if unknown := [name for name in removed_names if name not in memory.metadata]:
         raise InvalidInput(f"{memory.id[:8]} has no metadata {unknown[0]!r} to remove")

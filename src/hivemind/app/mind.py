@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from hivemind.app.checkout import Checkout
 from hivemind.app.context import Context
+from hivemind.formats.timestamps import When
 from hivemind.model.claim import Claim
-from hivemind.model.memory import Kind, Memory, Status, Trace
+from hivemind.model.memory import Kind, Memory, Trace
 from hivemind.model.metadata import NO_METADATA, MetadataValue
 from hivemind.model.recall import Detail, Recall
 from hivemind.model.scope import Repository, Scope
 from hivemind.store.database import Closeable
 from hivemind.store.projections import memories
-from hivemind.text.clean import validate_label, validate_text
+from hivemind.text.clean import Texts, check_text, list_texts, validate_label, validate_text
 
 if TYPE_CHECKING:
     from hivemind.app.actions import Actions
@@ -104,31 +105,33 @@ class Mind(Closeable):
         self,
         text: str,
         *,
-        scope: Scope = Scope.PROJECT,
-        kind: Kind = Kind.FACT,
+        scope: Scope | str = Scope.PROJECT,
+        kind: Kind | str = Kind.FACT,
         tags: Sequence[str] = (),
         subject: str = "",
-        replaces: Sequence[str] = (),
-        expires: str = "",
-        verify_by: str = "",
-        valid_from: str = "",
-        valid_to: str = "",
-        links: Sequence[str] = (),
-        sources: Sequence[str] = (),
+        replaces: Sequence[str | Memory] | str | Memory = (),
+        expires: When = "",
+        verify_by: When = "",
+        valid_from: When = "",
+        valid_to: When = "",
+        links: Texts = (),
+        sources: Texts = (),
         confidence: float = 1.0,
         propose: bool = False,
         metadata: Mapping[str, MetadataValue] | None = None,
     ) -> Memory:
         """Store a memory; what it contradicts is named in ``contradicts``."""
         claim = Claim(
-            text=text, scope=scope, kind=kind, tags=tags, subject=subject, replaces=replaces, expires=expires,
-            verify_by=verify_by, valid_from=valid_from, valid_to=valid_to, links=links, sources=sources,
-            confidence=confidence, propose=propose, metadata=metadata or NO_METADATA,
+            text=text, scope=Scope.parse(scope), kind=Kind.parse(kind), tags=tags, subject=subject,
+            replaces=_list_ids(replaces), expires=expires,
+            verify_by=verify_by, valid_from=valid_from, valid_to=valid_to, links=list_texts(links, "link"),
+            sources=list_texts(sources, "source"), confidence=confidence, propose=propose,
+            metadata=metadata or NO_METADATA,
         )  # fmt: skip
         return self.remember_all([claim])[0]
 
-    def remember_all(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Memory, ...]:
-        """Store several memories, given as claims or dictionaries: all of them, or none if one is refused."""
+    def remember_all(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Memory, ...]:
+        """Store several memories, given as texts, dictionaries or claims: all of them, or none if one is refused."""
         return self._memories.remember_all(items)
 
     def store_trace(
@@ -139,8 +142,8 @@ class Mind(Closeable):
         reasoning: str = "",
         result: str = "",
         tags: Sequence[str] = (),
-        scope: Scope = Scope.PROJECT,
-        links: Sequence[str] = (),
+        scope: Scope | str = Scope.PROJECT,
+        links: Texts = (),
     ) -> Memory:
         """Store an action, its reasoning and its result; without an agent, whoever stores it has done it."""
         trace = Trace(
@@ -150,22 +153,29 @@ class Mind(Closeable):
             result=validate_label(result, "the result") if result else "",
         )
         # A trace is a memory too, so it is searched, shared and erased like any other.
-        claim = Claim(text=trace.text, kind=Kind.TRACE, scope=scope, tags=tags, links=links, trace=trace)
+        claim = Claim(
+            text=trace.text,
+            kind=Kind.TRACE,
+            scope=Scope.parse(scope),
+            tags=tags,
+            links=list_texts(links, "link"),
+            trace=trace,
+        )
         return self.remember_all([claim])[0]
 
     def recall(
         self,
         text: str,
         *,
-        scope: Scope | None = None,
-        kinds: Sequence[Kind] = (),
+        scope: Scope | str | None = None,
+        kinds: Sequence[str] = (),
         tags: Sequence[str] = (),
         limit: int | None = None,
         max_tokens: int | None = None,
-        as_of: str = "",
-        true_at: str = "",
+        as_of: When = "",
+        true_at: When = "",
         everywhere: bool = False,
-        detail: Detail = Detail.STANDARD,
+        detail: Detail | str = Detail.STANDARD,
         where: Mapping[str, MetadataValue] | None = None,
     ) -> Recall:
         """Search memories, with a receipt for each one shown.
@@ -189,22 +199,22 @@ class Mind(Closeable):
 
     def on_prompt(self, prompt: str) -> Recall:
         """Return memories that match a prompt and that this session did not get yet."""
-        return self._answers.on_prompt(prompt)
+        return self._answers.on_prompt(check_text(prompt, "the prompt"))
 
-    def context(self, task: str = "", *, files: Sequence[str] = ()) -> Recall:
+    def context(self, task: str = "", *, files: Texts = ()) -> Recall:
         """Return memories about a task and its files, then the rest of the brief that the session did not get yet."""
-        return self._answers.for_task(task, files)
+        return self._answers.for_task(check_text(task, "the task"), list_texts(files, "file"))
 
     def list(
         self,
         *,
-        scope: Scope | None = None,
-        kinds: Sequence[Kind] = (),
+        scope: Scope | str | None = None,
+        kinds: Sequence[str] = (),
         tags: Sequence[str] = (),
-        statuses: Sequence[Status] = (),
+        statuses: Sequence[str] = (),
         agent: str = "",
-        since: str = "",
-        until: str = "",
+        since: When = "",
+        until: When = "",
         limit: int = 20,
         before: str = "",
         everywhere: bool = False,
@@ -219,25 +229,25 @@ class Mind(Closeable):
         last = self._context.resolve(before, everywhere=everywhere) if before else ""
         return tuple(memories.list_memories(self._context.store.db, query, before=last))
 
-    def show(self, memory: str, *, everywhere: bool = False) -> Memory:
+    def show(self, memory: str | Memory, *, everywhere: bool = False) -> Memory:
         """Return a memory by its id or a prefix; with ``everywhere``, also of another repository."""
-        return self._context.memory(memory, everywhere=everywhere)
+        return self._context.memory(_id_of(memory), everywhere=everywhere)
 
-    def explain(self, memory: str, *, everywhere: bool = False) -> "Explanation":
+    def explain(self, memory: str | Memory, *, everywhere: bool = False) -> "Explanation":
         """Return a memory with its sources, its history and its receipts."""
-        return self.history.explain(memory, everywhere=everywhere)
+        return self.history.explain(_id_of(memory), everywhere=everywhere)
 
     def edit(
         self,
-        memory: str,
+        memory: str | Memory,
         text: str = "",
         *,
-        kind: Kind | None = None,
+        kind: Kind | str | None = None,
         subject: str = "",
-        expires: str = "",
-        verify_by: str = "",
-        valid_from: str = "",
-        valid_to: str = "",
+        expires: When = "",
+        verify_by: When = "",
+        valid_from: When = "",
+        valid_to: When = "",
         confidence: float | None = None,
         reason: str = "",
         metadata: Mapping[str, MetadataValue | None] | None = None,
@@ -248,35 +258,51 @@ class Mind(Closeable):
         ``metadata`` sets the values it names and removes those that are None.
         """
         return self._memories.edit(
-            memory, text, kind=kind, subject=subject, expires=expires, verify_by=verify_by, valid_from=valid_from,
-            valid_to=valid_to, confidence=confidence, reason=reason, metadata=metadata or {}, everywhere=everywhere,
+            _id_of(memory), text, kind=kind, subject=subject, expires=expires, verify_by=verify_by,
+            valid_from=valid_from, valid_to=valid_to, confidence=confidence, reason=reason, metadata=metadata or {},
+            everywhere=everywhere,
         )  # fmt: skip
 
     def tag(
-        self, memory: str, add: Sequence[str] = (), remove: Sequence[str] = (), *, everywhere: bool = False
+        self, memory: str | Memory, add: Sequence[str] = (), remove: Sequence[str] = (), *, everywhere: bool = False
     ) -> Memory:
         """Add tags to a memory or remove them."""
-        return self._memories.tag(memory, add, remove, everywhere=everywhere)
+        return self._memories.tag(_id_of(memory), add, remove, everywhere=everywhere)
 
-    def forget(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
+    def forget(self, memory: str | Memory, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Retract a memory; ``restore`` brings it back."""
-        return self._memories.forget(memory, reason, everywhere=everywhere)
+        return self._memories.forget(_id_of(memory), reason, everywhere=everywhere)
 
-    def restore(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
+    def restore(self, memory: str | Memory, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Restore a retracted, rejected or superseded memory."""
-        return self._memories.restore(memory, reason, everywhere=everywhere)
+        return self._memories.restore(_id_of(memory), reason, everywhere=everywhere)
 
-    def approve(self, memory: str, *, reason: str = "", over: bool = False, everywhere: bool = False) -> Memory:
+    def approve(
+        self, memory: str | Memory, *, reason: str = "", over: bool = False, everywhere: bool = False
+    ) -> Memory:
         """Approve a memory; with ``over``, in place of what contradicts it."""
-        return self._memories.approve(memory, reason, over=over, everywhere=everywhere)
+        return self._memories.approve(_id_of(memory), reason, over=over, everywhere=everywhere)
 
-    def reject(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
+    def reject(self, memory: str | Memory, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Reject a memory and keep its value out from now on; ``restore`` lifts that."""
-        return self._memories.reject(memory, reason, everywhere=everywhere)
+        return self._memories.reject(_id_of(memory), reason, everywhere=everywhere)
 
-    def erase(self, memory: str, *, reason: str = "", also: Sequence[str] = (), everywhere: bool = False) -> "Erasure":
+    def erase(
+        self, memory: str | Memory, *, reason: str = "", also: Sequence[str] = (), everywhere: bool = False
+    ) -> "Erasure":
         """Erase memories and everything derived from them; the receipt lists each location and its state.
 
         If the memory was erased before, return the receipt of that erasure.
         """
-        return self.erasures.erase(memory, also, reason, everywhere=everywhere)
+        return self.erasures.erase(_id_of(memory), also, reason, everywhere=everywhere)
+
+
+def _id_of(memory: str | Memory) -> str:
+    """The id of a memory, which programs often have as an object."""
+    return memory.id if isinstance(memory, Memory) else memory
+
+
+def _list_ids(memories: Iterable[str | Memory] | str | Memory | None) -> tuple[str, ...]:
+    """The ids of one memory or several."""
+    several = [memories] if isinstance(memories, str | Memory) else memories
+    return list_texts(map(_id_of, several) if isinstance(several, Iterable) else several, "id")

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,21 @@ from hivemind.model.ids import MemoryId, new_memory_id
 from hivemind.model.memory import Channel, Kind, Source, Writer
 from hivemind.model.metadata import validate_metadata
 from hivemind.model.scope import Scope
-from hivemind.text.clean import parse_tags, validate_label, validate_text
+from hivemind.text.clean import list_texts, parse_tags, validate_label, validate_text
+
+
+def read_claim(claim: Claim) -> Claim:
+    """Return a claim with its values as the rest of the program expects them, whatever a caller's program gave."""
+    return replace(
+        claim,
+        text=validate_text(claim.text),
+        scope=Scope.parse(claim.scope),
+        kind=Kind.parse(claim.kind),
+        tags=parse_tags(claim.tags),
+        replaces=list_texts(claim.replaces, "id"),
+        links=list_texts(claim.links, "link"),
+        sources=list_texts(claim.sources, "source"),
+    )
 
 
 def make_fact(
@@ -51,9 +66,11 @@ ALIASES = {"content": "text", "type": MEMORY_TYPE, "repository": "repo"}
 
 
 def parse_claim(item: object, place: int, root: str = "") -> Claim:
-    """Make a claim from a program's dictionary; errors name the item's position and the key."""
+    """Make a claim from a text or a program's dictionary; errors name the item's position and the key."""
+    if isinstance(item, str):
+        item = {"text": item}
     if not isinstance(item, Mapping):
-        raise InvalidInput(f"items[{place}] is {item!r}; give a dictionary or a Claim")
+        raise InvalidInput(f"items[{place}] is {item!r}; give a text, a dictionary or a Claim")
     fields: dict[str, Any] = {}
     for key, value in item.items():
         name = ALIASES.get(key, key)
@@ -163,8 +180,8 @@ def check_link(text: str) -> str:
 
 def check_confidence(value: float) -> float:
     """Return a confidence, or raise InvalidInput if it is not between 0 and 1."""
-    if not 0 <= value <= 1:
-        raise InvalidInput(f"{value} is not a confidence; give a number from 0 to 1")
+    if not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidInput(f"{value!r} is not a confidence; give a number from 0 to 1")
     return value
 
 

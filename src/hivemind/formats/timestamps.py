@@ -4,7 +4,7 @@ A stored timestamp is UTC text of fixed width, so that comparing text compares t
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from hivemind.errors import InvalidInput
 
@@ -22,6 +22,8 @@ UNIT = {
 WINDOWS = {"yesterday": (2, 0), "today": (1, 0), "this week": (7, 0), "last week": (14, 3), "last month": (62, 14)}
 """The oldest and newest day, counted back from now; people use these words loosely, so the windows are wide."""
 AGO = re.compile(r"\b(\d{1,3}) (hour|day|week|month|year)s? ago\b")
+When = str | date
+"""A time as callers give it: text as a person writes it, or Python's date or datetime."""
 HOW_TO_WRITE = "write a date like 2026-03-01, a time like 2026-03-01T14:00Z, or a span like 28d, 6w or 12h"
 
 
@@ -77,10 +79,11 @@ def spell_out_date(timestamp: str) -> str:
     return moment.strftime(f"%Y-%m-%d %B {moment.day} %Y %A")
 
 
-def parse_date(text: str) -> str:
+def parse_date(when: When) -> str:
     """Parse a date or time that a person wrote into a timestamp; without a time zone it is UTC."""
+    text = _spell(when)
     try:
-        moment = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidInput(f"{text!r} is not a date; {HOW_TO_WRITE}") from None
     if not EARLIEST <= moment.year <= LATEST:
@@ -88,21 +91,21 @@ def parse_date(text: str) -> str:
     return format_timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
-def parse_deadline(text: str, now: datetime) -> str:
+def parse_deadline(when: When, now: datetime) -> str:
     """Parse a date, or a span counted from now (``28d``), into a timestamp."""
-    return _parse_span(text, now, 1) or parse_date(text)
+    return _parse_span(when, now, 1) or parse_date(when)
 
 
-def parse_past(text: str, now: datetime) -> str:
+def parse_past(when: When, now: datetime) -> str:
     """Parse a date, or a span counted back from now (``2w`` is two weeks ago), into a timestamp."""
-    return _parse_span(text, now, -1) or parse_date(text)
+    return _parse_span(when, now, -1) or parse_date(when)
 
 
-def parse_end_of_day(text: str) -> str:
+def parse_end_of_day(when: When) -> str:
     """Parse a date or time; a date without a time means the end of that day, so that the day is included."""
-    timestamp = parse_date(text)
+    timestamp = parse_date(when)
     # A date without a time; the example has the only length that it can have.
-    is_bare = len(text.strip()) == len("2026-03-01")
+    is_bare = len(_spell(when)) == len("2026-03-01")
     return format_timestamp(parse_timestamp(timestamp) + timedelta(days=1, microseconds=-1)) if is_bare else timestamp
 
 
@@ -122,8 +125,15 @@ def find_time_window(question: str, now: str) -> tuple[str, str] | None:
     return format_timestamp(moment - timedelta(days=oldest)), format_timestamp(moment - timedelta(days=newest))
 
 
-def _parse_span(text: str, now: datetime, direction: int) -> str | None:
-    match = DURATION.fullmatch(text.strip().lower())
+def _spell(when: When) -> str:
+    if not isinstance(when, When):
+        raise InvalidInput(f"{when!r} is not a date; {HOW_TO_WRITE}")
+    return when.isoformat() if isinstance(when, date) else when.strip()
+
+
+def _parse_span(when: When, now: datetime, direction: int) -> str | None:
+    text = _spell(when)
+    match = DURATION.fullmatch(text.lower())
     if match is None:
         return None
     try:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from hivemind.formats.dataclass import dataclass
+from hivemind.formats.timestamps import When
 from hivemind.model.ids import MemoryId, derive_id
 from hivemind.model.memory import Kind, Source, Trace
 from hivemind.model.metadata import NO_METADATA, MetadataValue
@@ -20,10 +21,10 @@ class Claim:
     tags: Sequence[str] = ()
     subject: str = ""
     replaces: Sequence[str] = ()
-    expires: str = ""
-    verify_by: str = ""
-    valid_from: str = ""
-    valid_to: str = ""
+    expires: When = ""
+    verify_by: When = ""
+    valid_from: When = ""
+    valid_to: When = ""
     links: Sequence[str] = ()
     sources: Sequence[str] = ()
     confidence: float = 1.0

@@ -91,7 +91,7 @@ TRUST_BY_CHANNEL = {
 }
 
 
-class Status(StrEnum):
+class Status(Choice):
     """The state of a memory in its life cycle."""
 
     PROPOSED = "proposed"

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from hivemind.errors import InvalidInput
 from hivemind.text.clean import validate_text
@@ -56,10 +57,16 @@ class Metadata(Mapping[str, MetadataValue]):
 NO_METADATA = Metadata()
 
 
-def validate_metadata(values: object) -> Metadata:
-    """Metadata from a caller's dictionary; raises InvalidInput with what to correct."""
+def check_mapping(values: object) -> Mapping[str, Any]:
+    """A caller's dictionary unchanged; raises InvalidInput if it is something else."""
     if not isinstance(values, Mapping):
         raise InvalidInput(f"metadata must be a dictionary, not {values!r}; write it like {{'language': 'Python'}}")
+    return values
+
+
+def validate_metadata(values: object) -> Metadata:
+    """Metadata from a caller's dictionary; raises InvalidInput with what to correct."""
+    values = check_mapping(values)
     if len(values) > MAX_METADATA_KEYS:
         raise InvalidInput(f"metadata has {len(values)} keys, the limit is {MAX_METADATA_KEYS}; leave some out")
     metadata = Metadata({_validate_key(name): _validate_value(name, value) for name, value in values.items()})

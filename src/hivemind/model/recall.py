@@ -1,13 +1,15 @@
 """Queries, hits, answers and receipts."""
 
+from collections.abc import Iterator
 from enum import StrEnum
+from typing import overload
 
 from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import RelatedFile, SharedSession
 from hivemind.model.ids import EventId, MemoryId, ReceiptId, SessionId
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata
-from hivemind.model.scope import Scope, Visibility
+from hivemind.model.scope import Choice, Scope, Visibility
 
 SHIPPED_MODEL = "hivemind-embedding-3"
 """The name of the embedding model in the package. Vectors carry it, so another model gets another name."""
@@ -29,7 +31,7 @@ class Occasion(StrEnum):
     COMPACTION = "compactions"
 
 
-class Detail(StrEnum):
+class Detail(Choice):
     """How much of each memory an answer shows."""
 
     HEADLINE = "headline"
@@ -144,6 +146,19 @@ class Recall:
     """Passages of past sessions that match; they come after the memories."""
     is_code_behind: bool = False
     """Whether code was still being read, so that hits may lack labels about changes of it."""
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[place]
 
     @property
     def answers(self) -> tuple[Hit, ...]:

@@ -1,12 +1,13 @@
 """Scopes of memories, repositories, and what a reader may see."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import PurePath
 from typing import Self
 
 from hivemind.errors import InvalidInput
 from hivemind.formats.dataclass import dataclass
+from hivemind.text.clean import list_texts
 
 
 class Choice(StrEnum):
@@ -17,9 +18,14 @@ class Choice(StrEnum):
         """Parse a name; raises InvalidInput with the valid names."""
         try:
             return cls(text.strip().lower())
-        except ValueError:
+        except (AttributeError, TypeError, ValueError):
             name = cls.__name__.lower()
             raise InvalidInput(f"{text!r} is not a {name}; choose from {', '.join(cls)}") from None
+
+    @classmethod
+    def parse_all(cls, names: str | Iterable[str] | None) -> tuple[Self, ...]:
+        """Parse one name or several."""
+        return tuple(map(cls.parse, list_texts(names, cls.__name__.lower())))
 
 
 class Scope(Choice):

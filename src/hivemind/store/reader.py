@@ -18,7 +18,7 @@ from hivemind.errors import InvalidInput, Refused
 from hivemind.store import FILE, parameters
 from hivemind.store.database import Closeable, Row
 from hivemind.store.packing import unpack_content
-from hivemind.store.sqlite import Sqlite
+from hivemind.store.sqlite import Sqlite, raise_store_errors
 
 TRUST = "CASE trust WHEN 3 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END"
 
@@ -152,7 +152,8 @@ class Reader(Closeable):
             columns[:] = [column[0] for column in cursor.get_description()]
             return True
 
-        cursor = self._db.connection.cursor()
+        with raise_store_errors():
+            cursor = self._db.connection.cursor()
         cursor.exec_trace = note_columns
         try:
             rows = tuple(cursor.execute(statement.sql, bindings))

@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 
-from hivemind.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
+from hivemind.errors import StoreBusy, StoreClosed, StoreDamaged, StoreError, StoreFull
 from hivemind.store.database import Database, Row
 from hivemind.store.search import SqliteSearch
 
@@ -37,7 +37,7 @@ class Sqlite(Database):
     @classmethod
     def open(cls, path: Path) -> "Sqlite":
         """Open for reading and writing, creating the file if there is none."""
-        with _raise_store_errors(path):
+        with raise_store_errors(path):
             connection = apsw.Connection(str(path))
             _set_busy_handler(connection)
             connection.execute("PRAGMA journal_mode = WAL")
@@ -53,7 +53,7 @@ class Sqlite(Database):
     @classmethod
     def open_for_reading(cls, path: Path, views: Iterable[str] = ()) -> "Sqlite":
         """Open read-only, enforced by SQLite; the views exist on this connection alone."""
-        with _raise_store_errors(path):
+        with raise_store_errors(path):
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             _set_busy_handler(connection)
             # Before query_only, which also forbids temporary views.
@@ -69,23 +69,24 @@ class Sqlite(Database):
             return list(self.connection.execute(sql, _bindings(values)))
         except apsw.Error:
             # Not as a context manager around every statement: a write has about twenty.
-            with _raise_store_errors():
+            with raise_store_errors():
                 raise
 
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
         """Yield rows one by one, for results that may not fit in memory."""
-        with _raise_store_errors():
+        with raise_store_errors():
             yield from self.connection.execute(sql, _bindings(values))
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row of values."""
-        with _raise_store_errors():
+        with raise_store_errors():
             self.connection.executemany(sql, rows)
 
     def _stem(self, words: Iterable[str]) -> list[str]:
         """Stem words as the full-text index does; a word that the tokenizer splits is returned as it is."""
         # The tokenizer must be the one in the schema of the table words.
-        tokenizer = self.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+        with raise_store_errors():
+            tokenizer = self.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
 
         def stem(text: str) -> list[str]:
             return [str(token[-1]) for token in tokenizer(text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None)]
@@ -107,10 +108,12 @@ class Sqlite(Database):
 
     @contextmanager
     def _begin(self, begin: str) -> Iterator[None]:
-        if self.connection.in_transaction:
+        with raise_store_errors():
+            is_nested = self.connection.in_transaction
+        if is_nested:
             yield
             return
-        with _raise_store_errors():
+        with raise_store_errors():
             self.connection.execute(begin)
             try:
                 yield
@@ -129,12 +132,12 @@ class Sqlite(Database):
 
     def copy_to(self, file: Path) -> None:
         """Write everything committed to a new file, without free pages; others can write meanwhile."""
-        with _raise_store_errors(file):
+        with raise_store_errors(file):
             self.connection.execute("VACUUM INTO ?", (str(file),))
 
     def overwrite_with(self, other: "Sqlite") -> None:
         """Replace this database's content with another's, under SQLite's locks."""
-        with _raise_store_errors(), self.connection.backup("main", other.connection, "main") as pages:
+        with raise_store_errors(), self.connection.backup("main", other.connection, "main") as pages:
             while not pages.done:
                 pages.step()
 
@@ -178,10 +181,14 @@ def _delete_for_real(connection: apsw.Connection) -> None:
 
 
 @contextmanager
-def _raise_store_errors(path: Path | None = None) -> Iterator[None]:
+def raise_store_errors(path: Path | None = None) -> Iterator[None]:
     """Raise SQLite's errors as ours, each with a remedy."""
     try:
         yield
+    except apsw.ConnectionClosedError as error:
+        raise StoreClosed("the store is closed; open it again") from error
+    except apsw.ThreadingViolationError as error:
+        raise StoreBusy("another thread is using this store; open one for each thread") from error
     except apsw.BusyError as error:
         raise StoreBusy(f"other processes locked the store for {LOCK_TIMEOUT_SECONDS} s; try again") from error
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:

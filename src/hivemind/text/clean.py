@@ -3,6 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Iterable
+from os import PathLike, fspath
+from os.path import expanduser
+from pathlib import Path
 
 from hivemind.errors import InvalidInput
 
@@ -32,9 +35,38 @@ PILED_MARKS = re.compile("([\u0300-\u036f]{4})[\u0300-\u036f]+")
 """More than four accents on one letter; stacked marks can cover the lines above and below."""
 
 
+def check_text(text: str, what: str) -> str:
+    """The text unchanged; raises InvalidInput if a program gave something else."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{what} must be text, not {type(text).__name__}")
+    return text
+
+
+Texts = str | PathLike[str] | Iterable[str | PathLike[str]]
+"""One text or path, or several of them."""
+
+
+def list_texts(texts: Texts | None, what: str) -> tuple[str, ...]:
+    """Several texts or paths; one alone may be given without a list."""
+    if texts is None:
+        return ()
+    if isinstance(texts, str | PathLike):
+        texts = [texts]
+    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
+        raise InvalidInput(f"{what} must be a list of texts, not {type(texts).__name__}")
+    return tuple(check_text(fspath(text) if isinstance(text, PathLike) else text, f"each {what}") for text in texts)
+
+
+def expand_path(value: str | PathLike[str], what: str) -> Path:
+    """A path as a person writes it, with ``~`` for a home directory; raises InvalidInput if it is no path."""
+    if not isinstance(value, str | PathLike):
+        raise InvalidInput(f"{what} must be a path, not {type(value).__name__}")
+    return Path(expanduser(value))
+
+
 def validate_text(text: str, what: str = "the text", *, longest: int = MAX_TEXT_BYTES) -> str:
     """The text, stripped; raises InvalidInput with what to correct."""
-    text = text.replace("\r\n", "\n").strip()
+    text = check_text(text, what).replace("\r\n", "\n").strip()
     if not text:
         raise InvalidInput(f"{what} is empty; give it some words")
     if "\x00" in text:
@@ -94,9 +126,9 @@ def _escape_character(character: str) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def parse_tags(labels: str | Iterable[str]) -> tuple[str, ...]:
+def parse_tags(labels: str | Iterable[str] | None) -> tuple[str, ...]:
     """Tags from ``"a, b"`` or a list: lower case, each once, in order."""
-    parts = labels.split(",") if isinstance(labels, str) else labels
+    parts = labels.split(",") if isinstance(labels, str) else list_texts(labels, "tag")
     valid_tags = [validate_label(part, "a tag").lower() for part in parts if part.strip()]
     return tuple(dict.fromkeys(valid_tags))
 
