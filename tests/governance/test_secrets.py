@@ -6,11 +6,15 @@ Every value is made up when the tests run.
 import json
 import random
 import string
+from pathlib import Path
 
 import pytest
 
+from hivemind import Hivemind
 from hivemind.capture.redact import redact
+from tests.command_line import run, run_json
 from tests.conftest import Tally
+from tests.mcp.client import connected
 
 DEPTHS = range(4)
 """How many times a text is written as a JSON string: once by a hook, more often in logs of payloads."""
@@ -275,3 +279,36 @@ def test_signed_tokens_in_parts_are_found_without_a_name() -> None:
         redact("see hivemind.capture.redact.collect_secrets for more")
         == "see hivemind.capture.redact.collect_secrets for more"
     )
+
+
+LOGINS = "The staging login is ada, password: hunter2-Kx9! and the admin password: Tr0ub4dor&3x"
+
+
+def test_every_door_says_what_was_redacted_and_never_the_value(
+    mind: Hivemind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    memory = mind.remember(LOGINS)
+    printed, written = run("remember", LOGINS), run_json("remember", LOGINS)
+    edited = run("edit", memory.id, "The database password: hunter2-Kx9!")
+    traced = run("trace", "store", "--action", "logged in with password: hunter2-Kx9!")
+    with connected(tmp_path) as client:
+        client.shake_hands(name="codex")
+        answer, _ = client.call("remember", text=LOGINS)
+
+    assert memory.redacted == ("password", "password")
+    assert written["redacted"] == ["password", "password"]
+    assert "redacted: 2 passwords" in printed.stderr
+    assert "redacted: 2 passwords" in answer
+    assert all("redacted: 1 password\n" in result.stderr for result in (edited, traced))
+    for text in (str(memory), printed.output, str(written), edited.output, traced.output, answer):
+        assert "hunter2" not in text
+
+
+def test_nothing_is_said_of_redaction_where_nothing_was_redacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert "redacted" not in run("remember", "Passwords are rotated every month").output
+    assert run_json("remember", "Tokens expire after a day")["redacted"] == []

@@ -1,6 +1,6 @@
 """Searches and lists for people; they leave no receipt, because nothing reaches an agent."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from hivemind.model.memory import CURRENT_STATUSES, Kind, Memory, Status
 from hivemind.model.recall import Recall
 from hivemind.model.scope import Scope
 from hivemind.store.projections import memories
-from hivemind.text.clean import validate_text
+from hivemind.text.clean import plural, validate_text
 
 NO_BUDGET = 1_000_000
 """Tokens; a person scrolls."""
@@ -95,6 +95,11 @@ class Browse:
         if self._context.embedder.missing_because:
             return f"searched by words alone: {self._context.embedder.missing_because}"
         return ""
+
+    def redaction_note(self, memory: Memory) -> str:
+        """Say which secrets were left out of a memory, by kind; empty if there were none."""
+        counts = Counter(kind.replace("-", " ") for kind in memory.redacted)
+        return f"redacted: {', '.join(plural(count, kind) for kind, count in counts.items())}" if counts else ""
 
     def sharing_note(self, memory: Memory) -> str:
         """Explain where a new memory goes; empty if it just stays here."""

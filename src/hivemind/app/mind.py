@@ -106,7 +106,7 @@ class Mind(Closeable):
         text: str,
         *,
         scope: Scope | str = Scope.PROJECT,
-        kind: Kind | str = Kind.FACT,
+        kind: Kind | str | None = None,
         tags: Sequence[str] = (),
         subject: str = "",
         replaces: Sequence[str | Memory] | str | Memory = (),
@@ -120,9 +120,12 @@ class Mind(Closeable):
         propose: bool = False,
         metadata: Mapping[str, MetadataValue] | None = None,
     ) -> Memory:
-        """Store a memory; what it contradicts is named in ``contradicts``."""
+        """Store a memory; what it contradicts is named in ``contradicts``, and secrets it had in ``redacted``.
+
+        Without a kind, its words tell it: "we decided …" is a decision, "never …" a convention.
+        """
         claim = Claim(
-            text=text, scope=Scope.parse(scope), kind=Kind.parse(kind), tags=tags, subject=subject,
+            text=text, scope=Scope.parse(scope), kind=Kind.parse(kind) if kind else None, tags=tags, subject=subject,
             replaces=_list_ids(replaces), expires=expires,
             verify_by=verify_by, valid_from=valid_from, valid_to=valid_to, links=list_texts(links, "link"),
             sources=list_texts(sources, "source"), confidence=confidence, propose=propose,

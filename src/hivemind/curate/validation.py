@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from hivemind.curate.kinds import tell_kind
 from hivemind.errors import InvalidInput
 from hivemind.formats.timestamps import parse_date, parse_deadline
 from hivemind.model.claim import Claim
@@ -21,11 +22,12 @@ from hivemind.text.clean import list_texts, parse_tags, validate_label, validate
 
 def read_claim(claim: Claim) -> Claim:
     """Return a claim with its values as the rest of the program expects them, whatever a caller's program gave."""
+    text = validate_text(claim.text)
     return replace(
         claim,
-        text=validate_text(claim.text),
+        text=text,
         scope=Scope.parse(claim.scope),
-        kind=Kind.parse(claim.kind),
+        kind=Kind.parse(claim.kind) if claim.kind else tell_kind(text),
         tags=parse_tags(claim.tags),
         replaces=list_texts(claim.replaces, "id"),
         links=list_texts(claim.links, "link"),
@@ -39,7 +41,7 @@ def make_fact(
     """Make the fact that a claim is recorded as, or raise InvalidInput with what is wrong."""
     return MemoryRemembered(
         memory_id=new_memory_id(),
-        kind=claim.kind,
+        kind=claim.kind or tell_kind(claim.text),
         text=validate_text(claim.text),
         owner=owner,
         tags=parse_tags(claim.tags),
@@ -98,10 +100,10 @@ def parse_claim(item: object, place: int, root: str = "") -> Claim:
     )
 
 
-def guess_kind(memory_type: str) -> Kind:
-    """Return the kind that fits another program's word best; a fact if none does."""
+def guess_kind(memory_type: str) -> Kind | None:
+    """Return the kind that fits another program's word best, if one does."""
     parts = re.split(r"[\W_]+", memory_type.lower())
-    return next((KINDS[part] for part in reversed(parts) if part in KINDS), Kind.FACT)
+    return next((KINDS[part] for part in reversed(parts) if part in KINDS), None)
 
 
 def _check_text(value: object) -> str:

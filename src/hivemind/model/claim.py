@@ -17,7 +17,8 @@ class Claim:
 
     text: str
     scope: Scope = Scope.PROJECT
-    kind: Kind = Kind.FACT
+    kind: Kind | None = None
+    """Without one, the words of the text tell it."""
     tags: Sequence[str] = ()
     subject: str = ""
     replaces: Sequence[str] = ()

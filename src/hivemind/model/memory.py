@@ -1,5 +1,6 @@
 """Memories, their kinds, sources, trust and status."""
 
+import re
 from enum import IntEnum, StrEnum
 from typing import Literal
 
@@ -102,6 +103,8 @@ class Status(Choice):
     ERASED = "erased"
 
 
+REDACTION = r"\[redacted:([a-z0-9-]{1,40})\]"
+"""What stands in place of a secret, with its kind."""
 CURRENT_STATUSES = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
 """The statuses of memories that were neither replaced nor retracted."""
 
@@ -215,6 +218,12 @@ class Memory:
     def about(self) -> tuple[str, ...]:
         """Code it is about, by name."""
         return tuple(anchor.label for anchor in self.anchors) or self.links
+
+    @property
+    def redacted(self) -> tuple[str, ...]:
+        """The kinds of the secrets that were replaced in it, one for each."""
+        texts = (self.text, self.subject, *self.tags, *self.links, *map(str, self.metadata.values()))
+        return tuple(kind for text in texts for kind in re.findall(REDACTION, text))
 
     @property
     def session_id(self) -> SessionId | None:

@@ -119,7 +119,7 @@ class RememberRequest(RequestBody):
 
     text: Annotated[Text, Field(min_length=1)]
     repo: Annotated[str, Field(max_length=500)] = ""
-    kind: Kind = Kind.FACT
+    kind: Kind | None = None
     tags: Annotated[list[Name], Field(max_length=50)] = []
     subject: Annotated[str, Field(max_length=200)] = ""
     links: Annotated[list[Name], Field(max_length=50)] = []

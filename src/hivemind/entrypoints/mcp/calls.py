@@ -69,7 +69,7 @@ def remember(mind: Mind, arguments: Arguments) -> str:
     """Store one claim, and say what it contradicts while the user can still decide."""
     memory = mind.remember(
         arguments["text"],
-        kind=Kind(arguments.get("kind") or Kind.FACT),
+        kind=arguments.get("kind"),
         scope=Scope(arguments.get("scope") or Scope.PROJECT),
         tags=arguments.get("tags") or (),
         subject=arguments.get("subject") or "",
@@ -78,7 +78,10 @@ def remember(mind: Mind, arguments: Arguments) -> str:
         expires=arguments.get("expires") or "",
         metadata=arguments.get("metadata"),
     )
-    lines = [f"Stored as {shorten_id(memory.id)}{_describe_status(memory)}."]
+    is_told_by_words = not arguments.get("kind") and memory.kind is not Kind.FACT
+    kind = f", kind {memory.kind} by its words" if is_told_by_words else ""
+    lines = [f"Stored as {shorten_id(memory.id)}{_describe_status(memory)}{kind}."]
+    lines += filter(None, [mind.browse.redaction_note(memory)])
     if contradictions := mind.browse.get_all(memory.contradicts):
         lines += ["It contradicts these memories. Ask the user which is right.", _list_memories(contradictions)]
     if conflicts := mind.browse.possible_conflicts(memory):

@@ -42,7 +42,7 @@ commands = click.Group()
 @commands.command("remember")
 @words_argument("text", required=False)
 @scope_option
-@enum_option("--kind", among=Kind, default=Kind.FACT.value, help="Kind of memory.")
+@enum_option("--kind", among=Kind, help="Kind of memory; without it, the words of TEXT tell it.")
 @tags_option
 @click.option("--subject", default="", help="What it is the current value of, such as deploy-target or REQ-12.")
 @click.option("--replaces", multiple=True, metavar="ID", shell_complete=complete_memory_id, help="Memory it replaces.")
@@ -68,7 +68,12 @@ def remember(text: str | None, **options: Any) -> None:
     with open_mind() as mind:
         memory = mind.remember(text_or_standard_input(text), **options)
         conflicts = mind.browse.possible_conflicts(memory)
-        emit(to_plain(memory) | {"may_conflict": [other.id for other in conflicts]}, f"Remembered {summarise(memory)}")
+        more = {"may_conflict": [other.id for other in conflicts], "redacted": memory.redacted}
+        emit(to_plain(memory) | more, f"Remembered {summarise(memory)}")
+        if redaction := mind.browse.redaction_note(memory):
+            warn(redaction)
+        if not options["kind"] and memory.kind is not Kind.FACT:
+            note(f"a {memory.kind} by its words; to change that: hivemind edit {shorten_id(memory.id)} --kind fact")
         for other in mind.browse.get_all(memory.contradicts):
             warn_about_memory(f"contradicts {summarise(other)}", first_line(other.text), "Settle it: hivemind review")
         for other in conflicts:
@@ -197,4 +202,7 @@ def edit(
         if has_tags:
             result = mind.tag(memory, [*filter(None, tags)], [*filter(None, remove_tags)], everywhere=everywhere)
         is_elsewhere = mind.checkout.is_elsewhere(result.repo)
+        redaction = mind.browse.redaction_note(result) if changes.get("text") else ""
     emit(result, f"Edited {summarise(result, is_elsewhere=is_elsewhere)} (version {result.version})")
+    if redaction:
+        warn(redaction)

@@ -35,6 +35,7 @@ from hivemind.entrypoints.cli.output import (
     progress,
     quote,
     summarise,
+    warn,
 )
 from hivemind.formats.timestamps import format_minute, format_period, parse_timestamp
 from hivemind.model.ids import shorten_session_ids
@@ -314,6 +315,8 @@ def store_trace(**fields: Any) -> None:
     with open_mind() as mind:
         memory = mind.store_trace(**fields)
         emit(memory, f"Stored {summarise(memory)}")
+        if redaction := mind.browse.redaction_note(memory):
+            warn(redaction)
         if sharing := mind.browse.sharing_note(memory):
             note(sharing)
 
