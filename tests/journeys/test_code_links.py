@@ -13,6 +13,7 @@ import pytest
 
 from hivemind import Hit, Hivemind, Scope
 from hivemind.app import answers
+from hivemind.codebase import tree
 from hivemind.entrypoints.mcp import calls
 from hivemind.model.claim import Claim
 from hivemind.model.events import ObservationMade
@@ -817,3 +818,154 @@ def test_erasing_is_complete_also_where_another_memory_is_tied_to_the_same_code(
     assert len(doomed.anchors) == 1
     assert erased.is_complete
     assert recalled(asked)[1].memory.about == (LINK,)
+
+
+TILL = "def ring_up(basket):\n    return sum(basket) + 1\n"
+OTHER = "def other():\n    return 2\n"
+
+
+def make_tree(root: Path, *, is_committed: bool = True) -> None:
+    """A tree that was indexed a moment ago, by a note about its code."""
+    write(root, "shop/other.py", OTHER)
+    if is_committed:
+        commit(root)
+    assert tied("other returns 2, see shop/other.py") != []
+    run("code", "index")
+
+
+def add_untracked(root: Path) -> None:
+    write(root, "shop/till.py", TILL)
+
+
+def add_committed(root: Path) -> None:
+    write(root, "shop/till.py", TILL)
+    commit(root)
+
+
+def check_out(root: Path) -> None:
+    git(root, "checkout", "-b", "till")
+    add_committed(root)
+    git(root, "checkout", "main")
+    run("code", "index")
+    git(root, "checkout", "till")
+
+
+def pop_stash(root: Path) -> None:
+    write(root, "shop/till.py", TILL)
+    git(root, "stash", "--include-untracked")
+    run("code", "index")
+    git(root, "stash", "pop")
+
+
+def extend_indexed_file(root: Path) -> None:
+    write(root, "shop/till.py", OTHER)
+    run("code", "index")
+    write(root, "shop/till.py", TILL + OTHER)
+
+
+def rename_function(root: Path) -> None:
+    write(root, "shop/till.py", TILL.replace("ring_up", "ring_through"))
+    run("code", "index")
+    write(root, "shop/till.py", TILL)
+
+
+def move_function(root: Path) -> None:
+    write(root, "shop/other.py", OTHER + TILL)
+    run("code", "index")
+    write(root, "shop/other.py", OTHER)
+    write(root, "shop/till.py", TILL)
+
+
+def check_out_many(root: Path) -> None:
+    """More changed files than are read while somebody waits."""
+    for number in range(80):
+        write(root, f"shop/part_{number}.py", OTHER.replace("other", f"part_{number}"))
+    add_untracked(root)
+
+
+FRESH_CODE = (
+    add_untracked, add_committed, check_out, pop_stash, extend_indexed_file, rename_function, move_function,
+    check_out_many,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("change", FRESH_CODE, ids=lambda change: change.__name__)
+def test_code_that_is_a_moment_old_is_linked_however_it_is_named(
+    make_repository: Make, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]
+) -> None:
+    root = make_repository("mono")
+    monkeypatch.chdir(root)
+    make_tree(root)
+    change(root)
+    till = ["shop/till.py::ring_up"]
+
+    assert tied("ring_up adds a cent") == till
+    assert tied("rounds to a cent", "--link", "shop.till.ring_up") == till
+    assert tied("ends at a cent", "--link", "shop/till.py::ring_up") == till
+    assert tied("goes by a cent", "--source", "shop/till.py:1-2") == till
+
+
+def test_the_first_file_of_an_empty_repository_is_linked(
+    make_repository: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository("empty", commit="")
+    monkeypatch.chdir(root)
+    run("code", "index")
+    add_untracked(root)
+
+    assert tied("ring_up adds a cent") == ["shop/till.py::ring_up"]
+    assert tied("rounds to a cent", "--link", "shop.till.ring_up") == ["shop/till.py::ring_up"]
+
+
+def test_a_new_file_is_linked_in_a_worktree_and_below_the_root(
+    make_repository: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository("mono")
+    monkeypatch.chdir(root)
+    make_tree(root)
+    git(root, "worktree", "add", "../tree")
+    for place in (root.parent / "tree", root / "shop"):
+        monkeypatch.chdir(place)
+        run("code", "index")
+        write(place, "drawer.py", "def open_drawer():\n    pass\n")
+        assert [link.rpartition("/")[2] for link in tied("open_drawer sticks")] == ["drawer.py::open_drawer"]
+
+
+def test_a_tree_is_looked_at_once_for_many_notes(
+    make_repository: Make, open_mind: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository("mono")
+    monkeypatch.chdir(root)
+    make_tree(root)
+    check_out_many(root)
+    mind = open_mind(root)
+    looks: list[Path] = []
+    list_files = tree.list_files
+
+    def count_looks(root: Path) -> list[str]:
+        looks.append(root)
+        return list_files(root)
+
+    monkeypatch.setattr(tree, "list_files", count_looks)
+    stored = mind.remember_all([f"part_{number} returns 2" for number in range(20)])
+
+    assert all(memory.anchors for memory in stored)
+    assert len(looks) <= 2
+
+
+def test_indexing_is_advised_only_while_it_may_link_something(
+    make_repository: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository("mono")
+    monkeypatch.chdir(root)
+    for number in range(60):
+        write(root, f"shop/part_{number}.py", OTHER)
+    commit(root)
+    run("remember", "`ring_through` adds a cent")
+    before = run("status").output + run("doctor").output
+    run("code", "index")
+    after = run("status").output + run("doctor").output
+
+    assert "hivemind code index" in before
+    assert "hivemind code index" not in after
+    assert "1 that seem to name code are not: 'hivemind code link ID CODE'" in after

@@ -2,6 +2,7 @@
 
 import math
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -41,9 +42,9 @@ class AnchoredCheckout:
         """Close the index."""
         self.index.close()
 
-    def anchors_of_claim(self, claim: Claim, commit: str, near: Collection[str]) -> tuple[Anchor, ...]:
+    def anchors_of_claim(self, claim: Claim, commit: str, near: Collection[str], asked_at: float) -> tuple[Anchor, ...]:
         """Find the code that a claim is about; files in ``near`` are preferred among symbols of the same name."""
-        return anchor.find_anchors(self.index, claim.links, claim.sources, claim.text, commit, near)
+        return anchor.find_anchors(self.index, claim.links, claim.sources, claim.text, commit, near, asked_at)
 
     def anchors_of_link(self, link: str, commit: str = "") -> list[Anchor]:
         """Find the code that a link names; empty if there is no unique match."""
@@ -53,12 +54,14 @@ class AnchoredCheckout:
         self, proposals: Sequence[Proposal], path_of: Callable[[str], str]
     ) -> Iterator[tuple[str, tuple[Anchor, ...]]]:
         """Yield the memory id and the anchors of each proposal: the edited code, else the code that its text names."""
-        commit = git.head(self.index.root)
+        commit, asked_at = git.head(self.index.root), time.time()
         edits = anchor.collect_edits(self.index.root, proposals, path_of)
         for proposal in proposals:
             anchors = anchor.anchor_edited_symbols(self.index, edits[proposal.memory_id], commit)
             if not anchors and (proposal.links or looks_like_code(proposal.text)):
-                named_anchors = anchor.find_anchors(self.index, proposal.links, (), proposal.text, commit)
+                named_anchors = anchor.find_anchors(
+                    self.index, proposal.links, (), proposal.text, commit, asked_at=asked_at
+                )
                 anchors = anchor.anchor_as_said(self.index, proposal, named_anchors)
             yield proposal.memory_id, anchors
 

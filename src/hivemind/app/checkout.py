@@ -1,6 +1,7 @@
 """The working tree as one object: its identity, commit, code index, anchors and their staleness."""
 
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -112,12 +113,12 @@ class Checkout:
         # The usual case: a note in words opens no index and starts no git.
         if not any(about_code):
             return anchors
-        commit = self.head()
+        commit, asked_at = self.head(), time.time()
         with suppress(Unavailable, StoreError):
             for place, claim in enumerate(claims):
                 if about_code[place]:
                     near = self._paths_in_tree(edited_files(claim))
-                    anchors[place] = self.code.anchors_of_claim(claim, commit, near)
+                    anchors[place] = self.code.anchors_of_claim(claim, commit, near, asked_at)
         return anchors
 
     def anchors_for_proposals(

@@ -45,12 +45,13 @@ class IndexReport:
     """Files beyond the number that is indexed."""
 
 
-def describe_links(linked: int, unlinked: int) -> str:
+def describe_links(linked: int, unlinked: int, *, may_lack_names: bool) -> str:
     """Say how many memories are linked to code, how many are not, and what to do about it."""
     text = f"{plural(linked, 'memory')} linked to code"
     if not unlinked:
         return text
-    return f"{text}, {unlinked} that seem to name code are not: 'hivemind code index', or 'hivemind code link ID CODE'"
+    remedies = ["'hivemind code index'"] * may_lack_names + ["'hivemind code link ID CODE'"]
+    return f"{text}, {unlinked} that seem to name code are not: {' or '.join(remedies)}"
 
 
 class Code:
@@ -208,7 +209,7 @@ class Code:
             counts += " so far: the tree is not indexed yet, which 'hivemind code index' does"
         if left_out := self._checkout.index.count_left_out():
             counts += f" ({plural(left_out, 'more file')} left out: over the limit)"
-        counts += f"; {describe_links(linked, unlinked)}"
+        counts += f"; {describe_links(linked, unlinked, may_lack_names=self._checkout.index.may_lack_names)}"
         if trouble:
             detail = f"{counts}; changes are noticed only when asked about, because {trouble}"
             return Finding(what="code", is_well=True, detail=detail, remedy=remedy)

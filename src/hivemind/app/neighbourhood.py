@@ -27,8 +27,6 @@ MOST_NEIGHBOURS = 5
 """Files that an agent is given with the files it asked about; each costs it tokens."""
 MOST_CHILDREN = 2_000
 """Parts of a folder that are shown."""
-INDEX_AGE_SECONDS = 10.0
-"""How old a look at the whole tree may be before it is looked at again."""
 
 
 class Neighbourhood:
@@ -42,7 +40,7 @@ class Neighbourhood:
     def find_related(self, target: str, limit: int, progress: Progress) -> RelatedContext:
         """Find memories, files and callers related to a file, folder, module, symbol or task."""
         context = self._context
-        self._checkout.index.refresh_on_request(INDEX_AGE_SECONDS, progress)
+        self._checkout.index.refresh_on_request(progress)
         symbols = tuple(links.find_all(self._checkout.index, target))
         if symbols:
             near = self._around(target, symbols)
@@ -60,7 +58,7 @@ class Neighbourhood:
 
     def neighbours(self, files: tuple[str, ...]) -> tuple[RelatedFile, ...]:
         """Find the files most related to some files."""
-        self._checkout.index.refresh_if_older(INDEX_AGE_SECONDS)
+        self._checkout.index.refresh_if_older(0.0)
         sessions_together = shared_sessions(self._context.store.db, self._context.repository, files)
         near = graph.find_related(self._checkout.index, files, MOST_FILES, sessions_together)
         # To lie in the same folder is no reason to be told of it.
@@ -85,7 +83,7 @@ class Neighbourhood:
     def near(self, target: str) -> CodeSurroundings:
         """Return the contents, related files and linked memories of a file or folder."""
         index = self._checkout.index
-        index.refresh_on_request(INDEX_AGE_SECONDS)
+        index.refresh_on_request()
         self._context.index_if_behind()
         # Every file has at least one symbol, the file itself.
         is_file = bool(target) and bool(index.symbols_of(target))

@@ -59,7 +59,7 @@ def status(context: Context, stats: Stats) -> StatusReport:
         quarantined=quarantine.count_items(context.settings.home),
         next=(),
     )
-    steps = [*_next_steps(standing, unconnected_names)]
+    steps = [*_next_steps(standing, unconnected_names, can_link=_can_link(context) if standing.unlinked else False)]
     if any(not finding.is_well for finding in examine_skills(context)):
         steps.append(NextStep(command="hivemind doctor", why="look at skills that differ from their memories"))
     return replace(standing, next=tuple(steps))
@@ -73,7 +73,15 @@ def _stale(context: Context) -> list[Memory]:
         return []
 
 
-def _next_steps(standing: StatusReport, unconnected_names: tuple[str, ...]) -> Iterator[NextStep]:
+def _can_link(context: Context) -> bool:
+    """Whether indexing the tree may find names that are not known yet."""
+    try:
+        return context.checkout.index.may_lack_names
+    except HivemindError:
+        return False
+
+
+def _next_steps(standing: StatusReport, unconnected_names: tuple[str, ...], *, can_link: bool) -> Iterator[NextStep]:
     if unconnected_names:
         yield NextStep(command="hivemind install", why=f"connect {', '.join(unconnected_names)}")
     elif not standing.connected:
@@ -84,7 +92,7 @@ def _next_steps(standing: StatusReport, unconnected_names: tuple[str, ...]) -> I
         yield NextStep(command="hivemind review", why="approve or reject what waits")
     if standing.doubted:
         yield NextStep(command="hivemind code stale", why="list memories whose code changed")
-    if standing.unlinked:
+    if can_link:
         yield NextStep(command="hivemind code index", why="link memories to the code that they name")
     if standing.quarantined:
         yield NextStep(command="hivemind quarantine", why="look at input that could not be read")

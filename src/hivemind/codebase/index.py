@@ -107,6 +107,8 @@ class CodeIndex:
         self.db = database.connect(path)
         self.is_behind = False
         """Whether a refresh was left to the background, so that answers may not know all of the tree."""
+        self._looked_at_ns = 0
+        """When this object last looked through the tree, also if what it saw was left to the background."""
 
     @classmethod
     def open(cls, root: Path, cache: Path) -> Self:
@@ -156,14 +158,15 @@ class CodeIndex:
                 self.is_behind = True
                 return
             changed_paths = None if is_large or self.has_much_to_read() else self._find_changed_files()
+            self._looked_at_ns = time.time_ns()
             self.is_behind = changed_paths is None or len(changed_paths) > MAX_QUICK_FILES
             if changed_paths is not None and not self.is_behind:
                 self._refresh(changed_paths)
 
-    def refresh_on_request(self, seconds: float, progress: Callable[[int, int], None] = lambda *_: None) -> None:
+    def refresh_on_request(self, progress: Callable[[int, int], None] = lambda *_: None) -> None:
         """Refresh for somebody who asks about the tree; the first index of a large one is left to the background."""
         if self.is_built:
-            self.refresh_if_older(seconds)
+            self.refresh_if_older(0.0)
         elif len(tree.list_files(self.root)) <= MAX_AUTOMATIC_FILES:
             self.refresh(progress)
         else:
@@ -279,8 +282,8 @@ class CodeIndex:
 
     @rebuild_if_damaged
     def index_files_containing(self, name: str) -> None:
-        """In a tree that is not indexed yet, index the files that seem to define this name."""
-        if not self.is_built:
+        """Index the files that seem to define this name, unless the index knows all of the tree."""
+        if self.may_lack_names:
             paths = git.find_files_with_word(self.root, name, SEARCH_SECONDS)
             code_paths = [path for path in paths if language_of(path)][:MAX_AUTOMATIC_FILES]
             self._read_and_store([path for path in code_paths if self._may_define(path, name)][:MAX_DEFINING_FILES])
@@ -334,6 +337,11 @@ class CodeIndex:
         return self.get_fact("refreshed") != ""
 
     @property
+    def may_lack_names(self) -> bool:
+        """Whether the tree may have names that the index does not: it is not built, behind, or too large to look at."""
+        return not self.is_built or self.is_behind or self.is_large()
+
+    @property
     def generation(self) -> str:
         """A value that changes whenever the index changes."""
         return self.get_fact("generation")
@@ -375,7 +383,7 @@ class CodeIndex:
         return self.is_built or (self.root / ".git").exists()
 
     def _is_older(self, seconds: float, *, is_large: bool) -> bool:
-        age = (time.time_ns() - int(self.get_fact("refreshed") or 0)) / 1e9
+        age = (time.time_ns() - max(self._looked_at_ns, int(self.get_fact("refreshed") or 0))) / 1e9
         # Looking through a large tree takes a while even if nothing changed, so a new commit decides.
         if is_large and age < LARGE_TREE_SECONDS:
             return seconds < math.inf and git.head(self.root) != self.get_fact("history")

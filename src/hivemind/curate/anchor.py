@@ -1,5 +1,7 @@
 """Finds the code that a memory is about: its links and source files, otherwise the symbols its text names."""
 
+import math
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -21,8 +23,6 @@ from hivemind.codebase.symbols import outline
 from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor, Symbol
 
-MAX_TREE_AGE_SECONDS = 10.0
-"""The index of the tree is refreshed before a lookup if it is older than this."""
 MAX_SEARCHED_NAMES = 3
 """Names of a text that git searches for in a tree that is not indexed yet, while somebody waits."""
 MOST_LOST_NAMES = 5
@@ -38,18 +38,34 @@ class Edit(NamedTuple):
 
 
 def find_anchors(
-    index: CodeIndex, links: Sequence[str], sources: Sequence[str], text: str, commit: str, near: Collection[str] = ()
+    index: CodeIndex,
+    links: Sequence[str],
+    sources: Sequence[str],
+    text: str,
+    commit: str,
+    near: Collection[str] = (),
+    asked_at: float = math.inf,
 ) -> tuple[Anchor, ...]:
-    """Find the anchors of a memory in the current code; its text is only searched if links and files give none."""
+    """Find the anchors of a memory in the current code; its text is only searched if links and files give none.
+
+    Whoever finds the anchors of many gives the time at which they began, and the tree is looked at once.
+    """
     files = [source for source in sources if tree.stamp(index.root, source.partition(":")[0])]
-    stated_anchors = [anchor for link in (*links, *files) for anchor in resolve_link(index, link, commit)]
+    stated_anchors = [anchor for link in (*links, *files) for anchor in resolve_link(index, link, commit, asked_at)]
     if stated_anchors:
         return deduplicate_anchors(stated_anchors)
-    index.refresh_if_older(MAX_TREE_AGE_SECONDS)
-    if not index.is_built:
+    _refresh(index, asked_at)
+    anchors = find_mentions(index, text, commit, near) if index.is_built else []
+    if not anchors and index.may_lack_names:
         for name in islice(find_names(text), MAX_SEARCHED_NAMES):
             index.index_files_containing(last_word(name))
-    return deduplicate_anchors(find_mentions(index, text, commit, near))
+        anchors = find_mentions(index, text, commit, near)
+    return deduplicate_anchors(anchors)
+
+
+def _refresh(index: CodeIndex, asked_at: float) -> None:
+    # People and agents write about code that they changed a moment ago.
+    index.refresh_if_older(max(0.0, time.time() - asked_at))
 
 
 def collect_edits(
@@ -137,14 +153,14 @@ def _find_lost_names(index: CodeIndex, text: str, commit: str, current: Collecti
     return {name: files for name, files in found.items() if len(files) <= MAX_MENTION_MATCHES}
 
 
-def resolve_link(index: CodeIndex, link: str, commit: str = "") -> list[Anchor]:
+def resolve_link(index: CodeIndex, link: str, commit: str = "", asked_at: float = math.inf) -> list[Anchor]:
     """Resolve a link to anchors; empty if it has no unique match."""
     symbols = find_path(index, link.strip())
     if symbols is None:
         symbols = find(index, link) if index.is_built else []
     # Refresh only if the index has no match, because a refresh looks at the whole tree.
     if not symbols:
-        index.refresh_if_older(MAX_TREE_AGE_SECONDS)
+        _refresh(index, asked_at)
         index.index_files_containing(last_word(link))
         symbols = find(index, link)
     return [Anchor.of(symbol, commit) for symbol in symbols]
