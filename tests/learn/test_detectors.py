@@ -75,6 +75,65 @@ def test_without_an_edit_or_a_pass_nothing_was_fixed(tmp_path: Path) -> None:
     assert found("fixes", unmended) == []
 
 
+MODULE = "ModuleNotFoundError: No module named 'redis'"
+REFUSED = "connect ECONNREFUSED 127.0.0.1:5432 - the database refused the connection"
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (f"Traceback (most recent call last):\n{MODULE}", "pip install redis"),
+        (REFUSED, "docker compose up -d db"),
+        ("Error: Cannot find module '@acme/core'", "npm run build -w @acme/core"),
+        ("Could not find config cached by npm, unable to resolve", "npm config set registry https://npm.example.org"),
+    ],
+)
+def test_one_command_between_a_failure_and_a_pass_is_the_fix(tmp_path: Path, error: str, remedy: str) -> None:
+    session = told(tmp_path).ran("pytest -q", error, failed=True).said("Let me look.").ran("ls").ran(remedy, "done")
+    session.ran("pytest -q", "3 passed")
+
+    [fix] = found("fixes", session)
+
+    assert fix.kind is Kind.FIX
+    assert fix.text == f"`pytest -q` failed with: {error.splitlines()[-1]}\nFixed by `{remedy}`."
+    assert fix.sources[0].quote == error.splitlines()[-1]
+    assert len(fix.sources) == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "between", "said"),
+    [
+        (MODULE, [], ""),
+        (MODULE, ["pip install redis", "docker compose up -d"], ""),
+        (MODULE, ["pip install redis && docker compose up -d", "make db"], ""),
+        (MODULE, ["ruff check ."], ""),
+        (MODULE, ["pytest tests/test_one.py"], ""),
+        (MODULE, ["git stash pop"], ""),
+        (MODULE, ["pip install redis"], "It fails as expected, since the extra is not installed; now install it."),
+        ("AssertionError: expected 3 but got 4", ["docker compose up -d"], ""),
+        ("exit 1", ["pip install redis"], ""),
+    ],
+)
+def test_chance_checks_and_several_commands_are_no_fix(
+    tmp_path: Path, error: str, between: list[str], said: str
+) -> None:
+    session = told(tmp_path).ran("pytest -q", error, failed=True)
+    if said:
+        session.said(said)
+    for command in between:
+        session.ran(command, "done")
+    session.ran("pytest -q", "3 passed")
+
+    assert found("fixes", session) == []
+
+
+def test_a_remedy_that_failed_mended_nothing(tmp_path: Path) -> None:
+    session = told(tmp_path).ran("pytest -q", MODULE, failed=True).ran("pip install redis", "error", failed=True)
+    session.ran("pytest -q", "3 passed")
+
+    assert found("fixes", session) == []
+
+
 def test_commands_that_passed_tell_how_things_are_done_here(tmp_path: Path) -> None:
     (tmp_path / "Makefile").touch()
     session = told(tmp_path)

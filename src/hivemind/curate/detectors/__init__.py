@@ -22,7 +22,7 @@ DETECTORS: dict[str, Detector] = {
     "corrections": corrections,
     "decisions": decisions,
 }
-VERSION = 2
+VERSION = 3
 """Increase it when detectors find more; sessions are then read again."""
 
 

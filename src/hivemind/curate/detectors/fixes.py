@@ -1,4 +1,4 @@
-"""Detects fixes: a command failed, files were edited, and the same command passed."""
+"""Detects fixes: a command failed, files were edited or one other command ran, and the same command passed."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,9 @@ from hivemind.curate.session_view import SessionRun, SessionView, make_source, s
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
 from hivemind.model.session import Observation
+from hivemind.text import cues
 from hivemind.text.clean import first_line
+from hivemind.text.commands import extract_command, find_purposes
 
 UNFINISHED_EDIT = re.compile(
     r"undefined\b|not used|unused|is not a type|no new variables|not enough arguments|too many arguments|SyntaxError"
@@ -59,8 +61,12 @@ NOISE = re.compile(
     r"\b(?:INFO|DEBUG|WARN)\b|\+0x[0-9a-f]+\Z|\A\s*at |output: |\AExit code|exited with code|task failed"
     r"|Error Context|\b\d+ \| "
 )
+ASSERTION = re.compile(r"\bassert|^--- FAIL|\bexpected\b.*\b(?:got|received|but)\b", re.IGNORECASE | re.MULTILINE)
+"""A test that found a wrong value; where no file changed, it passes or fails by chance."""
 COLOUR_CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 MOST_FILES, LONGEST = 3, 240
+CHECKS = {"test", "lint", "types"}
+"""Purposes of commands that only look at the code; they change nothing that could make another command pass."""
 
 
 def fixes(view: SessionView) -> Iterator[Proposal]:
@@ -76,6 +82,9 @@ def fixes(view: SessionView) -> Iterator[Proposal]:
 
 def _propose(view: SessionView, failure: SessionRun, success: SessionRun) -> Iterator[Proposal]:
     edits = view.list_edits(failure.index, success.index)
+    if not edits:
+        yield from _propose_remedy(view, failure, success)
+        return
     files = view.list_files(edits)
     error = _find_error(failure.step.output)
     cause = _find_explanation(view, failure, edits)
@@ -93,6 +102,45 @@ def _propose(view: SessionView, failure: SessionRun, success: SessionRun) -> Ite
     )
 
 
+def _propose_remedy(view: SessionView, failure: SessionRun, success: SessionRun) -> Iterator[Proposal]:
+    """Propose the one command that ran between failure and success: an installation, a service that was started."""
+    error = _find_error(failure.step.output) or _find_stated_error(failure.step.output)
+    remedy = _find_remedy(view, failure, success)
+    is_chance = bool(UNFINISHED_EDIT.search(error) or ASSERTION.search(failure.step.output))
+    reply = view.find_first_reply(failure.index, success.index)
+    if not error or not remedy or is_chance or EXPECTED_FAILURE.search(reply):
+        return
+    yield Proposal(
+        detector="fixes",
+        kind=Kind.FIX,
+        text=f"`{first_line(failure.command, LONGEST)}` failed with: {error}\n"
+        f"Fixed by `{first_line(remedy.command, LONGEST)}`.",
+        sources=(make_source(failure.step, error), make_source(remedy.step), make_source(success.step)),
+        tags=("fix",),
+    )
+
+
+def _find_remedy(view: SessionView, failure: SessionRun, success: SessionRun) -> SessionRun | None:
+    """Return the only command that ran in between; none if it failed, changes nothing, or others may have run."""
+    runs = [run for run in view.runs if failure.index < run.index < success.index]
+    # Several commands in one line are no run, and any of them may have been the remedy.
+    lines = (step.command for step in view.steps[failure.index + 1 : success.index] if step.command)
+    if len({run.command for run in runs}) != 1 or not all(map(extract_command, lines)):
+        return None
+    is_check = CHECKS.intersection(find_purposes(runs[-1].command))
+    return None if runs[-1].has_failed or is_check else runs[-1]
+
+
+def _find_stated_error(output: str) -> str:
+    """Return the first line of an output by which the same error can be recognised next time; empty if none."""
+    lines = (" ".join(COLOUR_CODE.sub("", line).split()) for line in cues.find_error_lines(output))
+    return next((line for line in lines if not NOISE.search(line) and _has_signature(line)), "")[:LONGEST]
+
+
+def _has_signature(line: str) -> bool:
+    return len(cues.find_signature_words(line)) >= cues.FEWEST_SIGNATURE_WORDS
+
+
 def _find_error(output: str) -> str:
     """Return the first line of an output with a location and an error, else the first exception; empty if none."""
     lines = [" ".join(LABEL.sub("", line).split()) for line in COLOUR_CODE.sub("", output).splitlines()]
@@ -104,8 +152,6 @@ def _find_error(output: str) -> str:
 
 def _find_explanation(view: SessionView, failure: SessionRun, edits: list[Observation]) -> str:
     """Return what the agent said was wrong between failure and last edit, else in the only reply of that turn."""
-    if not edits:
-        return ""
     early_reply = view.find_first_reply(failure.index, view.steps.index(edits[-1]))
     reply = early_reply or view.find_only_reply(failure.index)
     if EXPECTED_FAILURE.search(reply):
