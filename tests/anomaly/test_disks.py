@@ -139,6 +139,7 @@ with Hivemind.open() as mind:
     print("kept:", mind.show(kept.id).text)
 told = run("doctor", "--quick")
 print("doctor:", [line for line in told.output.splitlines() if "disk" in line])
+print("repair:", "repair" in run("doctor").output)
 erased = run("erase", secret.id, "--yes")
 print("erase:", erased.exit_code, erased.output if erased.exit_code else "")
 print("residue:", residue(home, b"{MARK}"))
@@ -159,6 +160,7 @@ def test_on_a_full_disk_erasing_still_works(tmp_path: Path, home: Path, tally: T
     assert "erasing still works" in told["told"], done.stdout + done.stderr
     assert told["kept"] == "Deploys run from main"
     assert "free some space" in told["doctor"]
+    assert told["repair"] == "False"
     assert told["erase"].strip() == "0", done.stdout
     assert told["residue"] == "[]"
     assert told["ballast"] == "True"
@@ -184,6 +186,7 @@ def test_a_read_only_directory_is_named_with_its_remedy(tmp_path: Path, home: Pa
     assert set(told) == {"recall", "remember", "doctor", "backup", "repair"}, done.stderr
     assert all("writable" in said for said in told.values()), done.stdout
     assert {said.split()[0] for said in told.values()} <= {"1", "5"}
+    assert "repair" not in told["doctor"]
     assert kept_its_word(home, {"Deploys run from main"}, set())
     tally("read-only directory, commands", 5, 5)
 

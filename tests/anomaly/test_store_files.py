@@ -12,6 +12,7 @@ from hivemind.model.scope import Repository
 from hivemind.settings import Settings
 from hivemind.store import FILE, ID_FILE, Store, projector, sync_state
 from hivemind.store.sqlite import Sqlite
+from tests.command_line import run
 from tests.conftest import PERSON, Clock
 
 
@@ -110,3 +111,18 @@ def test_a_store_of_format_1_opens_and_what_it_held_for_the_team_is_shared_only_
     assert mind.show(team.id).superseded_by == published.copy
     assert mind.maintenance.audit() == ()
     mind.close()
+
+
+def test_the_doctor_advises_what_helps(home: Path) -> None:
+    Store.open(home).close()
+    healthy = (home / FILE).read_bytes()
+    db = Sqlite.open(home / FILE)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    newer = run("doctor")
+    (home / FILE).write_bytes(healthy[: len(healthy) // 2])
+    damaged = run("doctor")
+
+    assert "pip install -U" in newer.output
+    assert "repair" not in newer.output
+    assert "hivemind repair, or hivemind backup restore" in " ".join(damaged.output.split())

@@ -23,7 +23,7 @@ def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.F
             return *mind.maintenance.doctor(quick=quick), mind.code.health(), *mind.agents.health()
     # The doctor must answer when nothing else does.
     except StoreError as error:
-        return (integrity.Finding(what="store", is_well=False, detail=str(error), remedy=integrity.REPAIR_COMMANDS),)
+        return (integrity.describe_error("store", error),)
 
 
 def repair(name: str | None = None) -> repair_module.RepairResult:

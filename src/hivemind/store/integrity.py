@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import apsw
 
-from hivemind.errors import StoreError
+from hivemind.errors import StoreDamaged, StoreError
 from hivemind.formats.dataclass import dataclass
 from hivemind.store import FILE, Store, log, projector, reserve
 from hivemind.store.database import Database
@@ -82,6 +82,14 @@ def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
             yield _check("tables", compare_tables, "match the log", "hivemind repair")
 
 
+def describe_error(what: str, error: StoreError) -> Finding:
+    """The finding about a store that cannot be used: damage can be repaired, any other error says what helps."""
+    if isinstance(error, StoreDamaged):
+        return Finding(what=what, is_well=False, detail=str(error), remedy=REPAIR_COMMANDS)
+    problem, _, remedy = str(error).partition("; ")
+    return Finding(what=what, is_well=False, detail=problem, remedy=remedy)
+
+
 def find_damage(db: Sqlite) -> list[str]:
     """Problems that SQLite's integrity check finds in its file."""
     rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check(10)")]
@@ -108,8 +116,10 @@ def find_stray_bits(store: Store, file: Path) -> list[str]:
 def _check(what: str, find_problems: Callable[[], list[str]], ok_detail: str, remedy: str) -> Finding:
     try:
         problems = find_problems()
-    except (StoreError, *DAMAGE_ERRORS) as error:
+    except (StoreDamaged, *DAMAGE_ERRORS) as error:
         problems = [str(error)]
+    except StoreError as error:
+        return describe_error(what, error)
     detail = "; ".join(problems[:3]) if problems else ok_detail
     return Finding(what=what, is_well=not problems, detail=detail, remedy=remedy if problems else "")
 
