@@ -112,6 +112,19 @@ def test_a_search_without_a_question_says_that_it_is_missing() -> None:
 
 
 @pytest.mark.usefixtures("remembered")
+def test_sql_names_vectors_in_a_table_and_lists_their_numbers_in_json() -> None:
+    table = run("sql", "SELECT id, embedding, x'00ff' AS other FROM agent_memory")
+    (first, *_) = run_json("sql", "SELECT embedding, x'00ff' AS other FROM agent_memory")
+
+    assert table.output.count("<vector of 384>") == 3
+    assert "<2 bytes>" in table.output
+    assert "b'" not in table.output
+    assert len(first["embedding"]) == 384
+    assert abs(sum(number**2 for number in first["embedding"]) - 1) < 0.01
+    assert first["other"] == "00ff"
+
+
+@pytest.mark.usefixtures("remembered")
 def test_sql_reads_and_cannot_write() -> None:
     read = run_json("sql", "SELECT content FROM agent_memory WHERE scope = 'team' ORDER BY content")
     refused = [

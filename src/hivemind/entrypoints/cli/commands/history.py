@@ -1,8 +1,10 @@
 """``hivemind log``, ``explain`` and ``sql``: what happened, and what is behind a memory."""
 
+import struct
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
+from typing import Any
 
 import click
 
@@ -42,6 +44,8 @@ from hivemind.model.scope import label_other_repository
 from hivemind.text.clean import first_line, neutralise, plural
 
 commands = click.Group()
+VECTOR_COLUMN = "embedding"
+"""The column of the view agent_memory with vectors, as 32-bit numbers."""
 READS = ("memories.recalled", "observation.made", "repository.seen")
 CHANGES = [name for name in FACTS if name not in READS]
 
@@ -273,5 +277,19 @@ def sql(statement: str) -> None:
     """
     with connect(store_name()) as connection:
         result = connection.execute(statement)
-    rows = [["" if cell is None else str(cell) for cell in row] for row in result]
-    emit_rows(result.dictionaries(), result.columns, rows)
+    rows = [[_describe_cell(name, cell) for name, cell in zip(result.columns, row, strict=True)] for row in result]
+    values = [{name: _list_numbers(name, cell) for name, cell in row.items()} for row in result.dictionaries()]
+    emit_rows(values, result.columns, rows)
+
+
+def _describe_cell(column: str, cell: Any) -> str:
+    """A value for a table; of bytes, which nobody reads, only how many there are."""
+    if isinstance(cell, bytes):
+        return f"<vector of {len(cell) // 4}>" if column == VECTOR_COLUMN else f"<{len(cell):,} bytes>"
+    return "" if cell is None else str(cell)
+
+
+def _list_numbers(column: str, cell: Any) -> Any:
+    """A value for JSON; a vector as its numbers."""
+    is_vector = column == VECTOR_COLUMN and isinstance(cell, bytes) and len(cell) % 4 == 0
+    return [round(number, 6) for (number,) in struct.iter_unpack("<f", cell)] if is_vector else cell
