@@ -130,6 +130,17 @@ class SessionState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FixedRun:
+    """A command that failed and later passed, and what was done in between."""
+
+    failure: CommandRun
+    commands: tuple[str, ...]
+    """Other commands that passed in between, without those that only look around."""
+    files: tuple[str, ...]
+    """Files that were changed in between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Handover:
     """What another agent needs to continue a session."""
 
@@ -143,6 +154,8 @@ class Handover:
     edited: tuple[EditedFile, ...]
     failed: tuple[CommandRun, ...]
     """Commands whose last run failed."""
+    fixed: tuple[FixedRun, ...]
+    """Commands that failed and passed later."""
     open: tuple[str, ...]
     """Planned steps that were not done, and questions that were not answered."""
     last_said: str

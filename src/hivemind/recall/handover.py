@@ -1,7 +1,7 @@
 """Summaries of a session: its current state, and a handover for another agent to continue from."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from hivemind.model.session import (
     FEWEST_REQUEST_WORDS,
     CommandRun,
     EditedFile,
+    FixedRun,
     Handover,
     Observation,
     ObservationKind,
@@ -23,6 +24,8 @@ from hivemind.text.fence import format_field, quote_text, wrap_in_fence
 
 LAST_OUTPUTS, MOST_FILES, MOST_PROMPTS, MOST_OPEN, MOST_COMMITS = 5, 20, 8, 12, 8
 """How many of each fit into a handover that costs less than reading the session again."""
+MOST_REMEDIES = 3
+"""Commands, and files, that may have fixed a failure."""
 OUTPUT_CHARACTERS, REPLY_CHARACTERS, LINE_CHARACTERS, TASK_CHARACTERS = 600, 800, 200, 600
 CLOSED = ("completed", "done", "cancelled", "deleted")
 """Statuses with which agents close a point of their plan."""
@@ -54,6 +57,7 @@ def build_handover(session: Session, trace: Sequence[Observation], note: str = "
         commits=tuple(_list_commits(trace)[-MOST_COMMITS:]),
         edited=tuple(_list_edits(session, trace)[:MOST_FILES]),
         failed=tuple(_list_failures(trace)),
+        fixed=tuple(_list_fixes(session, trace)[-LAST_OUTPUTS:]),
         open=tuple(_list_open(trace)[:MOST_OPEN]),
         last_said=replies[-1] if replies else "",
     )
@@ -116,6 +120,32 @@ def _list_failures(trace: Iterable[Observation]) -> list[CommandRun]:
     return [_summarise_command(step) for step in last_runs.values() if step.failed][-LAST_OUTPUTS:]
 
 
+def _list_fixes(session: Session, trace: Sequence[Observation]) -> list[FixedRun]:
+    """List the commands that failed and passed later, each with what was done since its last failure."""
+    fixes: dict[str, FixedRun] = {}
+    failures: dict[str, int] = {}
+    for place, step in enumerate(trace):
+        command = extract_command(step.command) if step.command else ""
+        if not command or is_inspection(command):
+            continue
+        if step.failed:
+            failures[command] = place
+        elif command in failures:
+            between = trace[(begin := failures.pop(command)) + 1 : place]
+            fixes[command] = FixedRun(
+                failure=_summarise_command(trace[begin]),
+                commands=tuple(dict.fromkeys(_list_acts(between)))[:MOST_REMEDIES],
+                files=tuple(edit.file for edit in _list_edits(session, between))[:MOST_REMEDIES],
+            )
+    return list(fixes.values())
+
+
+def _list_acts(trace: Iterable[Observation]) -> Iterator[str]:
+    """List the commands that passed, without those that only look around."""
+    lines = (step.command.strip() for step in trace if step.command and not step.failed)
+    return (line for line in lines if not is_inspection(line))
+
+
 def _list_open(trace: Sequence[Observation]) -> list[str]:
     """List the unfinished points of the agent's own plan, and the last prompt if it got no reply."""
     last_turn = [
@@ -170,6 +200,7 @@ def _render(summary: Handover, note: str) -> str:
     parts += _render_part("Committed", [first_line(subject, LINE_CHARACTERS) for subject in summary.commits])
     parts += _render_part("Changed", _describe_edits(summary.edited))
     parts += _render_part("Failing when last run", [_describe_failure(run) for run in summary.failed])
+    parts += _render_part("Failed, then passed", [_describe_fix(fix) for fix in summary.fixed])
     parts += _render_part("Open", summary.open)
     parts += _render_part("The agent ended with", [summary.last_said[:REPLY_CHARACTERS]] if summary.last_said else [])
     return wrap_in_fence(NOTE, "\n".join(parts))
@@ -186,6 +217,12 @@ def _describe_edits(edits: Iterable[EditedFile]) -> list[str]:
 def _describe_failure(run: CommandRun) -> str:
     last_line = next((line for line in reversed(run.output.splitlines()) if line.strip()), "")
     return f"{first_line(run.command, LINE_CHARACTERS)} → {first_line(last_line, LINE_CHARACTERS)}"
+
+
+def _describe_fix(fix: FixedRun) -> str:
+    acts = [*(f"ran {first_line(command, LINE_CHARACTERS)}" for command in fix.commands)]
+    acts += [f"changed {', '.join(fix.files)}"] if fix.files else []
+    return f"{_describe_failure(fix.failure)} → passed{' after: ' if acts else ''}{'; '.join(acts)}"
 
 
 def _render_part(title: str, lines: Sequence[str]) -> list[str]:
