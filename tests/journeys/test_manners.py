@@ -21,10 +21,11 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.entrypoints.cli import GROUPS, hivemind
-from hivemind.entrypoints.cli.framework import EXIT_CODES
+from hivemind.entrypoints.cli.framework import EXIT_CODES, summarise_command
 from hivemind.entrypoints.cli.suggestions import MEANINGS, RENAMED, SYNONYMS
 from hivemind.errors import InvalidInput, NotFound, Refused, StoreBusy, StoreDamaged, Unavailable
 from tests.command_line import residue, run, run_json
+from tests.contract.test_architecture import modules_after
 
 COMMAND = [sys.executable, "-m", "hivemind"]
 
@@ -588,6 +589,22 @@ def test_a_shortened_id_of_what_was_erased_is_answered_with_when_that_was() -> N
     assert "there is no memory" in run("show", "ffffffff").stderr
 
 
+def test_the_list_of_commands_says_of_each_what_its_own_help_says() -> None:
+    summaries = {name: text for group in GROUPS.values() for names in group.values() for name, text in names.items()}
+    commands = {name: hivemind.get_command(click.Context(hivemind), name) for name in summaries}
+
+    assert summaries == {name: summarise_command(command) for name, command in commands.items() if command}
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    modules = modules_after(
+        "from hivemind.entrypoints.cli import hivemind; hivemind(['--help'], standalone_mode=False)"
+    )
+
+    assert "hivemind.entrypoints.cli" in modules
+    assert not [name for name in modules if name.startswith(("hivemind.entrypoints.cli.commands.", "hivemind.app"))]
+
+
 def test_every_command_stands_in_one_group_of_the_help() -> None:
     told = run("--help").stdout.split("\n\n")
     listed = [line.split()[0] for group in told for line in group.splitlines()[1:] if re.match(r"  \w", line)]
@@ -595,7 +612,7 @@ def test_every_command_stands_in_one_group_of_the_help() -> None:
 
     assert {"ui", "remember", "import"} <= set(there)
     assert [name for name in there if listed.count(name) != 1] == []
-    assert sorted(name for modules in GROUPS.values() for names in modules.values() for name in names.split()) == there
+    assert sorted(name for modules in GROUPS.values() for names in modules.values() for name in names) == there
 
 
 def test_settings_are_readable_at_a_narrow_terminal() -> None:

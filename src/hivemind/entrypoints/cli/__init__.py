@@ -8,27 +8,97 @@ import click
 from hivemind import __version__
 from hivemind.entrypoints.cli import framework
 
-GROUPS = {
-    "Memories": {"memory": "remember recall list show edit", "history": "explain log"},
-    "Review and undo": {"review": "review approve reject verify forget restore rollback erase"},
-    "Agents and code": {
-        "agents": "install uninstall statusline",
-        "sessions": "brief learn session trace",
-        "code": "code",
-        "mcp": "mcp",
-        "eval": "eval",
+GROUPS: dict[str, dict[str, dict[str, str]]] = {
+    "Memories": {
+        "memory": {
+            "remember": "Store a memory",
+            "recall": "Search memories, then past sessions",
+            "list": "List memories, newest first",
+            "show": "Show a memory with all its fields",
+            "edit": "Edit a memory: text, kind, tags, dates or metadata",
+        },
+        "history": {
+            "explain": "Explain a memory: sources, versions, changed code, who saw it",
+            "log": "Show what happened: here, to a memory, or to a subject",
+        },
     },
-    "Team and transfer": {"sync": "sync", "team": "team", "hub": "hub", "transfer": "import export"},
+    "Review and undo": {
+        "review": {
+            "review": "Review pending memories: proposals, disputes, changed code",
+            "approve": "Approve proposals",
+            "reject": "Reject memories and keep their values out",
+            "verify": "Mark memories as still correct",
+            "forget": "Forget memories until 'restore' brings them back",
+            "restore": "Restore forgotten, rejected or superseded memories",
+            "rollback": "Undo a batch of learning, such as an import or a session",
+            "erase": "Erase a memory and everything derived from it for good",
+        },
+    },
+    "Agents and code": {
+        "agents": {
+            "install": "Connect coding agents: all on this machine, or those named",
+            "uninstall": "Disconnect coding agents, all or those named",
+            "statusline": "Print a line for the status bar of an agent",
+        },
+        "sessions": {
+            "brief": "Print what an agent is given at the start of a session here",
+            "learn": "Learn from a session, or all since last time",
+            "session": "List, search, show, replay or resume sessions of agents",
+            "trace": "Store and search traces of past work",
+        },
+        "code": {
+            "code": "Link memories to code, find stale ones, search by file or symbol",
+        },
+        "mcp": {
+            "mcp": "Serve agents over the Model Context Protocol (MCP)",
+        },
+        "eval": {
+            "eval": "Measure whether memory helps an agent",
+        },
+    },
+    "Team and transfer": {
+        "sync": {
+            "sync": "Exchange with your other machines and with the team's hub",
+        },
+        "team": {
+            "team": "Join, leave or share with a team",
+        },
+        "hub": {
+            "hub": "Run and administer a team's hub on Postgres",
+        },
+        "transfer": {
+            "import": "Import transcripts, commits, rules files, notes or memories",
+            "export": "Export memories as lines of JSON or a folder of Markdown files",
+        },
+    },
     "Maintenance": {
-        "maintenance": "status doctor backup repair quarantine",
-        "settings": "config completion",
-        "history": "sql",
-        "ui": "ui",
-        "demo": "demo",
+        "maintenance": {
+            "status": "Show memories, agents and pending reviews, and what to do next",
+            "doctor": "Check the installation and the store",
+            "backup": "Back up the store while it is in use, and restore a backup",
+            "repair": "Repair a damaged store from what can still be read",
+            "quarantine": "Inspect, retry or discard unreadable input",
+        },
+        "settings": {
+            "config": "Show and change settings and the embedding model",
+            "completion": "Print a script that makes your shell complete commands and ids",
+        },
+        "history": {
+            "sql": "Query memories with SQL, read-only",
+        },
+        "ui": {
+            "ui": "Browse memories, sessions and reviews in a browser",
+        },
+        "demo": {
+            "demo": "Make a project with memories and sessions to try things on",
+        },
     },
 }
-"""The commands as help groups them, and the module in ``commands/`` that has each."""
-MODULES = {name: module for group in GROUPS.values() for module, names in group.items() for name in names.split()}
+"""The commands as help groups them: the module in ``commands/`` that has each, and its summary.
+
+The summaries are repeated here, because importing every module for the list of commands takes longer than a recall.
+"""
+MODULES = {name: module for group in GROUPS.values() for module, names in group.items() for name in names}
 
 
 class Commands(framework.CommandGroup):
@@ -49,7 +119,8 @@ class Commands(framework.CommandGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in their groups."""
         for title, modules in GROUPS.items():
-            self.write_section(ctx, formatter, title, " ".join(modules.values()).split())
+            summaries = {name: summary for names in modules.values() for name, summary in names.items()}
+            self.write_section(ctx, formatter, title, summaries)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does; a typing error is reported in one line."""

@@ -4,7 +4,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -72,22 +72,22 @@ class CommandGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with their summaries."""
-        self.write_section(ctx, formatter, "Commands", self.list_commands(ctx))
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        summaries = {name: summarise_command(command) for name, command in commands.items() if command}
+        self.write_section(ctx, formatter, "Commands", summaries)
 
     def write_section(
-        self, ctx: click.Context, formatter: click.HelpFormatter, title: str, names: Sequence[str]
+        self, ctx: click.Context, formatter: click.HelpFormatter, title: str, summaries: Mapping[str, str]
     ) -> None:
         """Write some of the commands under a title; all sections align with the longest name of the group."""
         width = max(map(len, self.list_commands(ctx)))
-        commands = {name: self.get_command(ctx, name) for name in names}
         with formatter.section(title):
-            formatter.write_dl(
-                [
-                    (f"{name:<{width}}", SUMMARY_END.split(command.help or "")[0])
-                    for name, command in commands.items()
-                    if command
-                ]
-            )
+            formatter.write_dl([(f"{name:<{width}}", summary) for name, summary in summaries.items()])
+
+
+def summarise_command(command: click.Command) -> str:
+    """The first sentence of a command's help, or less, as a list of commands shows it."""
+    return SUMMARY_END.split(command.help or "")[0]
 
 
 def wants(name: str) -> bool:
