@@ -101,8 +101,7 @@ def fill_store(folder: Path) -> SimpleNamespace:
     made = build_demo(folder, "ada")
     settings = Settings(home=made.home, person="ada")
 
-    def open_mind() -> Hivemind:
-        writer = Writer(actor="ada", channel=Channel.PERSON)
+    def open_mind(writer: Writer = Writer(actor="ada", channel=Channel.PERSON)) -> Hivemind:  # noqa: B008 - frozen
         return Hivemind.open(directory=made.repository, settings=settings, writer=writer)
 
     with open_mind() as mind:

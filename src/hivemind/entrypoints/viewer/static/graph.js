@@ -199,19 +199,27 @@ function draw() {
   pen.font = `${12.5 / Math.max(0.3, view.scale)}px system-ui, sans-serif`;
   const isLabelled = (node) => node === hovered || node.open || (node.kind !== "memory" && (!many || view.scale > 1.4) && (node.kind !== "symbol" || view.scale > 0.9));
   const rank = (node) => (node === hovered ? 2e9 : node.open ? 1e9 : 0) + node.weight;
-  const boxes = [];
+  const boxes = many ? [] : [...nodes.values()].map(cover);
   for (const node of [...nodes.values()].filter(isLabelled).sort((a, b) => rank(b) - rank(a))) label(node, boxes);
 }
 
-// Writes a node's label, unless it would cover one that is already there.
+// The place of a node that labels keep free.
+function cover(node) {
+  const size = SIZE[node.kind] + 1;
+  return { left: node.x - size, right: node.x + size, top: node.y - size, bottom: node.y + size };
+}
+
+// Writes a node's label below or above it, unless it would cover another label or node.
 function label(node, boxes) {
   const text = node.label.length > 46 && node !== hovered ? `${node.label.slice(0, 45)}…` : node.label.slice(0, 110);
   const height = 14 / Math.max(0.3, view.scale);
-  const y = node.y + SIZE[node.kind] + 5 + height;
-  const half = pen.measureText(text).width / 2;
-  const box = { left: node.x - half, right: node.x + half, top: y - height, bottom: y };
-  if (boxes.some((other) => box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom)) return;
-  boxes.push(box);
+  const gap = SIZE[node.kind] + Math.min(5, Math.sqrt(node.weight)) + 2;
+  const half = pen.measureText(text).width / 2 + 4 / view.scale;
+  const place = (y) => ({ left: node.x - half, right: node.x + half, top: y - height, bottom: y + height / 4 });
+  const isFree = (box) => !boxes.some((other) => box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom);
+  const y = [node.y + gap + height, node.y - gap - height / 4].find((y) => isFree(place(y))) ?? (node === hovered ? node.y + gap + height : null);
+  if (y === null) return;
+  boxes.push(place(y));
   pen.strokeStyle = colours.paper;
   pen.lineWidth = 4;
   pen.lineJoin = "round";
