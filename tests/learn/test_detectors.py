@@ -4,13 +4,13 @@ from pathlib import Path, PureWindowsPath
 
 import pytest
 
-from hivemind import agents
+from hivemind import Hivemind, agents
 from hivemind.curate.detectors import DETECTORS, select_detectors
 from hivemind.curate.lasting import load_judge
 from hivemind.curate.session_view import SessionView
 from hivemind.errors import InvalidInput
 from hivemind.model.claim import Proposal
-from hivemind.model.memory import Channel, Kind
+from hivemind.model.memory import Channel, Kind, Status
 from hivemind.model.session import Observation
 from hivemind.recall.wording import load_wording
 from hivemind.text.commands import extract_command, extract_directory, is_inspection, join_directory
@@ -395,3 +395,23 @@ def test_a_setting_that_names_a_removed_detector_is_refused_with_the_command_tha
     assert select_detectors(["fixes"]) == [DETECTORS["fixes"]]
     with pytest.raises(InvalidInput, match="names 'exploration', which is not a detector; run: hivemind config set"):
         select_detectors(["fixes", "exploration"])
+
+
+@pytest.mark.parametrize(
+    ("known", "count"),
+    [
+        ("", 1),
+        ("ModuleNotFoundError: No module named 'redis' in the tests: `pip install redis`", 0),
+        ("ModuleNotFoundError: No module named 'redis' in the tests: `uv sync --extra cache`", 1),
+    ],
+)
+def test_a_fix_that_is_remembered_already_is_not_proposed_again(
+    mind: Hivemind, tmp_path: Path, known: str, count: int
+) -> None:
+    if known:
+        mind.remember(known, kind=Kind.FIX)
+    session = told(tmp_path).ran("pytest -q", MODULE, failed=True).ran("pip install redis", "done")
+    session.ran("pytest -q", "3 passed").keep()
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+
+    assert len(mind.list(statuses=[Status.PROPOSED], kinds=[Kind.FIX])) == count

@@ -402,8 +402,7 @@ def test_a_session_is_replayed_by_steps_and_by_itself(page: Page) -> None:
     everything = steps.count()
 
     expect(page.locator(".recalled").first).to_contain_text("got a brief")
-    for lesson in ("ECONNREFUSED", "minimum of one step"):
-        expect(page.locator(".learned", has_text=lesson).first).to_be_visible()
+    expect(page.locator(".learned").first).to_contain_text("minimum of one step")
     page.get_by_role("button", name="First step").click()
     expect(steps).to_have_count(1)
     press(page, "ArrowRight")

@@ -24,15 +24,17 @@ from hivemind.formats import timestamps
 from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor
 from hivemind.model.ids import derive_id
-from hivemind.model.memory import Memory
+from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.recall import Recall
 from hivemind.model.reports import BackfillReport
 from hivemind.model.scope import Repository, Visibility, label_other_repository
 from hivemind.model.session import Handover, Observation, Session, SessionState, SkippedInput
+from hivemind.recall import at_action
 from hivemind.recall import handover as handovers
 from hivemind.store import log, projector
 from hivemind.store.projections import memories, sessions
 from hivemind.text.clean import validate_text
+from hivemind.text.commands import CODE_SPAN
 
 if TYPE_CHECKING:
     from hivemind.app.examination import Announce, Examination, ExaminationReport
@@ -298,13 +300,25 @@ class Sessions:
             least_certainty=context.settings.statement_certainty / 100,
         )
         root = find_existing_root(context, tree.id) if is_gone else tree.root
-        proposals = [*detectors.run_detectors(view, detectors.select_detectors(context.settings.detectors.split()))]
+        selection = detectors.select_detectors(context.settings.detectors.split())
+        proposals = [
+            proposal for proposal in detectors.run_detectors(view, selection) if not self._is_known_fix(proposal, tree)
+        ]
         anchors = context.checkout.anchors_for_proposals(self._unknown(proposals), root, view.make_relative)
         batch = factory.batch or f"distil-{derive_id('distil', session.id)[:12]}"
         propose(
             context, replace(factory, batch=batch), proposals, session.repo, outcome, anchors=anchors,
             trust=distil.parse_believed(context.settings.believed),
         )  # fmt: skip
+
+    def _is_known_fix(self, proposal: Proposal, tree: Repository) -> bool:
+        """Whether a memory about the same error already names the command that fixed it, as when the agent was told."""
+        if proposal.kind is not Kind.FIX or proposal.edits or proposal.detector != "fixes":
+            return False
+        error, remedy = proposal.sources[0].quote, CODE_SPAN.findall(proposal.text)[-1]
+        query = replace(self._context.query(error, statuses=(Status.ACTIVE,)), sight=Visibility.of(tree))
+        hits = at_action.find_for_failure(self._context.store.db, query, [error])
+        return any(remedy in hit.memory.text and hit.memory.id != proposal.memory_id for hit in hits)
 
     def _complete_from_transcript(self, session: Session, factory: EventFactory) -> None:
         """Import from the transcript what hooks do not report: what the agent said between its steps."""
