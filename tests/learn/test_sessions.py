@@ -103,7 +103,7 @@ def test_a_handover_tells_failures_that_were_fixed_and_what_fixed_them(mind: Hiv
     session = told(tmp_path).asked("Make the tests run again")
     session.ran("pytest -q", "ModuleNotFoundError: No module named 'redis'", failed=True).ran("ls")
     session.ran("pip install redis", "done").ran("pytest -q", "3 passed")
-    session.ran("make lint", "auth.py:3: unused import", failed=True)
+    session.ran("make lint", "auth.py:3: error: unused import\nmake: *** [lint] Error 1", failed=True)
     session.edited(str(tmp_path / "auth.py"), "import os", "").ran("make lint", "clean").keep()
     mind.sessions.import_transcripts()
 
@@ -113,7 +113,7 @@ def test_a_handover_tells_failures_that_were_fixed_and_what_fixed_them(mind: Hiv
     assert "pytest -q → ModuleNotFoundError: No module named 'redis' → passed after: ran pip install redis" in (
         handover.text
     )
-    assert "make lint → auth.py:3: unused import → passed after: changed auth.py" in handover.text
+    assert "make lint → auth.py:3: error: unused import → passed after: changed auth.py" in handover.text
 
 
 def test_a_handover_leads_with_the_task_however_often_the_person_says_go_ahead(mind: Hivemind, tmp_path: Path) -> None:

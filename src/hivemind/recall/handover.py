@@ -20,6 +20,7 @@ from hivemind.model.session import (
 )
 from hivemind.text.clean import first_line
 from hivemind.text.commands import extract_command, is_inspection
+from hivemind.text.cues import find_error_lines
 from hivemind.text.fence import format_field, quote_text, wrap_in_fence
 
 LAST_OUTPUTS, MOST_FILES, MOST_PROMPTS, MOST_OPEN, MOST_COMMITS = 5, 20, 8, 12, 8
@@ -215,8 +216,10 @@ def _describe_edits(edits: Iterable[EditedFile]) -> list[str]:
 
 
 def _describe_failure(run: CommandRun) -> str:
-    last_line = next((line for line in reversed(run.output.splitlines()) if line.strip()), "")
-    return f"{first_line(run.command, LINE_CHARACTERS)} → {first_line(last_line, LINE_CHARACTERS)}"
+    # The last line often says only that something failed, as that of make does.
+    lines = [*find_error_lines(run.output), *reversed(run.output.splitlines())]
+    error = next((line for line in lines if line.strip()), "")
+    return f"{first_line(run.command, LINE_CHARACTERS)} → {first_line(error, LINE_CHARACTERS)}"
 
 
 def _describe_fix(fix: FixedRun) -> str:
