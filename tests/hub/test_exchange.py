@@ -24,6 +24,7 @@ from hivemind.model.events import (
     MemoryRemembered,
     MemoryTagged,
     UnknownFact,
+    WriteRefused,
 )
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Source, Status, Trust, Writer
@@ -228,9 +229,15 @@ def test_a_writer_cannot_erase_what_a_colleague_wrote_and_nothing_changes(team: 
     alice.team.sync(Line(team, writer("alice")))
     bob.team.sync(Line(team, writer("bob")))
 
-    with pytest.raises(Refused, match="only its author or a reviewer may erase it"):
+    with pytest.raises(Refused) as refusal:
         bob.erase(memory.id)
+    (entry,) = bob.history.log(facts=["write.refused"])
 
+    assert str(refusal.value) == f"erasing {memory.id[:8]} was refused: only its author or a reviewer may erase it"
+    assert entry.event
+    assert entry.event.fact == WriteRefused(
+        what=f"erasing {memory.id[:8]}", rule="only its author or a reviewer may erase it"
+    )
     assert sorted(texts(bob)) == ["Linting runs with ruff", "Tests run with tox"]
     assert bob.erase(own.id).is_complete
     bob.team.sync(Line(team, reviewer("bob")))

@@ -102,4 +102,4 @@ class Erasures:
         if sync_state.has_memory(context.store.db, memory.id) and not is_own:
             request = context.factory.about(memory, MemoryErased(memory_id=memory.id))
             if rule := exchange.check_rights(context.store, member, request):
-                context.refuse(f"erase_module {memory.id[:8]}", rule)
+                context.refuse(f"erasing {memory.id[:8]}", rule)

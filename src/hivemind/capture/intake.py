@@ -30,7 +30,7 @@ class Arrival:
 
 
 def parse_spool_lines(lines: Iterable[SpoolLine]) -> Iterator[Arrival | SkippedInput]:
-    """Parse spool lines into observations; a line that cannot be parsed becomes a ``Skipped`` with the reason."""
+    """Parse spool lines into observations; a line that cannot be parsed becomes a ``SkippedInput`` with the reason."""
     for line in lines:
         yield from _parse_line(line)
 

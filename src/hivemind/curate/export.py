@@ -38,7 +38,7 @@ def render_page(memory: Memory) -> tuple[str, str]:
 
 
 def parse_export(lines: Iterable[str]) -> Iterator[tuple[Scope, str, MemoryRemembered] | SkippedInput]:
-    """Parse the lines of an export into scope, repository and fact; a bad line becomes a ``Skipped``."""
+    """Parse the lines of an export into scope, repository and fact; a bad line becomes a ``SkippedInput``."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:

@@ -1,1 +1,1 @@
-"""DOORS: each parses, calls ``Hivemind`` and prints."""
+"""The entry points: each parses, calls ``Hivemind`` and prints."""

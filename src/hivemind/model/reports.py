@@ -243,6 +243,6 @@ class Mentions:
         return tuple(mention for mention in self.erasable if not {mention.id, mention.session} & excluded_names)
 
     def by_sort(self) -> list[tuple[MentionSort, list[Mention]]]:
-        """The mentions grouped by sort, in the order of ``Sort``."""
+        """The mentions grouped by sort, in the order of ``MentionSort``."""
         groups = [(sort, [mention for mention in self.found if mention.sort is sort]) for sort in MentionSort]
         return [(sort, group) for sort, group in groups if group]

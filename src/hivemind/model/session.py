@@ -72,7 +72,7 @@ class SkippedInput:
     reason: str
     where: str = ""
     raw: str = ""
-    """The input, up to LONGEST_RAW characters; empty if it was readable but of an unknown kind."""
+    """The input, up to ``MAX_RAW_CHARACTERS``; empty if it was readable but of an unknown kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,7 +86,7 @@ def pack_entry(entry: WireEntry) -> dict[str, Any]:
 
 
 def unpack_entry(values: Any) -> WireEntry:
-    """Validate and parse an entry that ``packed`` made; raises InvalidInput with the reason."""
+    """Validate and parse an entry that ``pack_entry`` made; raises InvalidInput with the reason."""
     try:
         entry = WireEntry(
             header=Header(*values["header"]), salt=bytes.fromhex(values["salt"]), content=values["content"]

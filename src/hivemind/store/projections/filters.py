@@ -34,7 +34,7 @@ MAX_MATCHES, MIN_WORDS = 3_000, 2
 
 
 def bind_filters(query: Query) -> dict[str, Any]:
-    """The values for the parameters of ``VISIBLE`` and ``FITTING``."""
+    """The values for the parameters of ``VISIBLE`` and ``MATCHES_FILTERS``."""
     return {
         **bind_sight(query.sight),
         "scope": query.scope or "",
