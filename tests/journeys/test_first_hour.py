@@ -37,12 +37,14 @@ def test_what_was_remembered_is_recalled_the_fitting_first() -> None:
     }
 
 
-def test_a_team_memory_without_a_hub_says_that_it_stays_here_until_there_is_one() -> None:
-    shared = run("remember", STACK, "--scope", "team")
+def test_the_first_team_memory_without_a_hub_says_that_it_stays_here_until_there_is_one() -> None:
     own = run("remember", DATABASE)
+    shared = run("remember", STACK, "--scope", "team")
+    next_shared = run("remember", TESTING, "--scope", "team")
 
-    assert shared.stderr == "kept on this machine, to be shared once a hub is configured\n"
     assert own.stderr == ""
+    assert shared.stderr == "kept on this machine, to be shared once a hub is configured\n"
+    assert (next_shared.exit_code, next_shared.stderr) == (0, "")
 
 
 def test_a_trace_is_stored_and_found_again() -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hivemind.app.context import Context
 from hivemind.curate.reconcile import find_possible_conflicts
@@ -102,8 +102,12 @@ class Browse:
         return f"redacted: {', '.join(plural(count, kind) for kind, count in counts.items())}" if counts else ""
 
     def sharing_note(self, memory: Memory) -> str:
-        """Explain where a new memory goes; empty if it just stays here."""
+        """Explain where the first memory for a team goes; empty for later ones, and if it is shared or just stays."""
         store = self._context.store
         # A hub has no folder of its own: there the memory is shared already.
-        is_waiting = memory.scope is Scope.TEAM and store.directory is not None and not store.membership
-        return "kept on this machine, to be shared once a hub is configured" if is_waiting else ""
+        if memory.scope is not Scope.TEAM or store.directory is None or store.membership:
+            return ""
+        every_repository = replace(self._context.sight(), everywhere=True)
+        of_the_team = replace(self._context.query(scope=Scope.TEAM, statuses=()), sight=every_repository)
+        is_first = not memories.has_others(store.db, of_the_team, [memory.id])
+        return "kept on this machine, to be shared once a hub is configured" if is_first else ""
