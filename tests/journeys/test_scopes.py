@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hivemind.capture import spool
 from hivemind.errors import HivemindError
 from hivemind.model.memory import Channel, Status, Trust
 from hivemind.model.recall import Detail
+from hivemind.model.review import Selection
 from hivemind.model.scope import Repository
 from hivemind.settings import Settings
 from hivemind.store import Store
@@ -299,3 +301,71 @@ def test_a_question_about_last_week_prefers_what_was_learned_then(mind: Hivemind
     assert asked.hits[0].memory.text.endswith("an expired token")
     assert "time" in {signal.name for signal in asked.hits[0].signals}
     assert longer_ago.hits[0].memory.text.endswith("a missing migration")
+
+
+def test_a_rollback_stays_in_this_repository_unless_it_is_asked_to_go_everywhere(
+    open_mind: Open, make_repository: Make, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    roots = [make_repository(name, remote=f"https://example.org/acme/{name}") for name in ("here", "there")]
+    for root in roots:
+        open_mind(root).remember(f"Deploys of {root.name} run on Fridays")
+    monkeypatch.chdir(roots[0])
+    since = ("rollback", "--since", "2020-01-01")
+
+    preview = run(*since, "--dry-run")
+    preview_of_all = run(*since, "--dry-run", "--everywhere")
+    run(*since, "--yes")
+    left = [len(open_mind(root).list()) for root in roots]
+    run(*since, "--everywhere", "--yes")
+
+    assert len(preview.stdout.splitlines()) == 1
+    assert "Deploys of here" in preview.stdout
+    assert "1 memory of other repositories" in preview.stderr
+    assert [line.split("\t")[1] for line in preview_of_all.stdout.splitlines()] == [
+        "remote:example.org/acme/here",
+        "remote:example.org/acme/there",
+    ]
+    assert left == [0, 1]
+    assert open_mind(roots[1]).list() == ()
+
+
+def test_a_rollback_takes_what_holds_everywhere_unless_a_session_elsewhere_said_it(
+    open_mind: Open, make_repository: Make, home: Path
+) -> None:
+    here, there = make_repository("here"), make_repository("there")
+    for root, session in ((here, "at-home"), (there, "abroad")):
+        payload = {"hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": str(root), "prompt": "go on"}
+        spool.append(str(home), "claude-code", "UserPromptSubmit", "2026-03-01T09:00:00.000000Z", json.dumps(payload))
+        agent = open_mind(root, writer=replace(AGENT, session_id=session))
+        agent.remember(f"I like the tabs of {root.name}", scope=Scope.USER)
+    person = open_mind(here)
+    person.remember("I like short functions", scope=Scope.USER)
+
+    _, changes = person.review.rollback(Selection(since="2020-01-01"))
+
+    assert {change.before.text for change in changes if change.before} == {
+        "I like the tabs of here",
+        "I like short functions",
+    }
+    assert [memory.text for memory in person.list()] == ["I like the tabs of there"]
+
+
+def test_a_batch_is_rolled_back_as_a_whole_by_a_person_and_here_alone_by_an_agent(
+    open_mind: Open, make_repository: Make, home: Path
+) -> None:
+    here, there = make_repository("here"), make_repository("there")
+    person = open_mind(here)
+    with person.review.batch("import") as batch:
+        person.remember("Deploys run on Fridays")
+        person.remember_all([{"text": "Reviews run on Mondays", "repo": str(there)}])
+    settings = Settings(home=home, person="ada", agents_may_review=True)
+    with Hivemind.open(directory=here, settings=settings, writer=AGENT) as agent:
+        _, changes_of_agent = agent.review.rollback(Selection(batch=batch), dry_run=True)
+        with pytest.raises(HivemindError):
+            agent.review.rollback(Selection(batch=batch), dry_run=True, everywhere=True)
+
+    _, changes = person.review.rollback(Selection(batch=batch))
+
+    assert [change.before.text for change in changes_of_agent if change.before] == ["Deploys run on Fridays"]
+    assert len(changes) == 2
+    assert open_mind(there).list() == ()

@@ -270,9 +270,13 @@ class Context:
 
     def memory_to_change(self, memory_id: str, *, everywhere: bool = False) -> Memory:
         """Return a memory that the caller may change; agents change nothing in other repositories."""
+        return memories.get(self.store.db, self._resolve(memory_id, self.sight_to_change(everywhere=everywhere)))
+
+    def sight_to_change(self, *, everywhere: bool = False) -> Visibility:
+        """Return what the caller may change; with ``everywhere`` a person may also change other repositories."""
         if everywhere and not self.is_person:
             raise Refused("only a person may change what belongs to another repository")
-        return self.memory(memory_id, everywhere=everywhere)
+        return self.sight(everywhere=everywhere)
 
     def change(self, memory: Memory, events: Sequence[Event]) -> Memory:
         """Record events about a memory; return the memory as it is now."""
@@ -281,8 +285,11 @@ class Context:
 
     def resolve(self, memory_id: str, *, everywhere: bool = False) -> MemoryId:
         """Find the full id of a visible memory."""
+        return self._resolve(memory_id, self.sight(everywhere=everywhere))
+
+    def _resolve(self, memory_id: str, sight: Visibility) -> MemoryId:
         # People paste ids from tables, with spaces and in capitals.
-        prefix, sight = check_text(memory_id, "an id").strip().lower(), self.sight(everywhere=everywhere)
+        prefix = check_text(memory_id, "an id").strip().lower()
         try:
             return memories.resolve_id(self.store.db, prefix, sight)
         except NotFound as error:

@@ -96,28 +96,42 @@ class Review:
         return self._context.batch(name)
 
     def rollback(
-        self, selection: Selection, *, reason: str = "", dry_run: bool = False, include_approved: bool = False
+        self,
+        selection: Selection,
+        *,
+        reason: str = "",
+        dry_run: bool = False,
+        include_approved: bool = False,
+        everywhere: bool = False,
     ) -> tuple[str, tuple[MemoryChange, ...]]:
         """Roll back selected changes; return the name for ``undo_rollback``, and the changes.
 
-        What a person approved since it was stored stays, unless ``include_approved``.
+        It reaches this repository, and what holds everywhere unless a session elsewhere said it; with ``everywhere``,
+        or for a batch that a person names, all repositories. What a person approved since it was stored stays, unless
+        ``include_approved``.
         """
         context = self._context
         context.require_person("a rollback")
-        changes = [change for change in self._plan_rollback(selection) if include_approved or not change.is_approved]
+        plan = self._plan_rollback(selection, everywhere=everywhere)
+        changes = [change for change in plan if include_approved or not change.is_approved]
         # Short enough to type, because a person names it to undo the rollback.
         name = derive_id("rollback", context.now)[:12]
         if changes and not dry_run:
             context.record(rollbacks.make_rollback_events(context.factory, changes, name, checked_reason(reason)))
         return name, tuple(changes)
 
-    def count_kept_by_rollback(self, selection: Selection) -> int:
-        """Count the memories that a rollback leaves because a person approved them since."""
-        return sum(change.is_approved for change in self._plan_rollback(selection))
+    def count_kept_by_rollback(self, selection: Selection, *, everywhere: bool = False) -> tuple[int, int]:
+        """Count what a rollback leaves: memories that a person approved since, and memories of other repositories."""
+        plan = self._plan_rollback(selection, everywhere=everywhere)
+        every_change = self._plan_rollback(selection, everywhere=self._context.is_person)
+        return sum(change.is_approved for change in plan), max(0, len(every_change) - len(plan))
 
-    def _plan_rollback(self, selection: Selection) -> list[MemoryChange]:
+    def _plan_rollback(self, selection: Selection, *, everywhere: bool) -> list[MemoryChange]:
         context = self._context
-        return rollbacks.plan_rollback(context.store, replace(selection, since=context.past(selection.since)))
+        # A batch is one act, such as an import, and may have written about several repositories.
+        is_whole_batch = bool(selection.batch) and context.is_person
+        sight = context.sight_to_change(everywhere=everywhere or is_whole_batch)
+        return rollbacks.plan_rollback(context.store, replace(selection, since=context.past(selection.since)), sight)
 
     def undo_rollback(self, name: str) -> int:
         """Undo a rollback; return the number of memories."""

@@ -7,15 +7,16 @@ from hivemind.model.fold import find_rolled_back, fold_memory
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Status
 from hivemind.model.review import MemoryChange, Selection
+from hivemind.model.scope import Visibility
 from hivemind.store import Store, log
 
 
-def plan_rollback(store: Store, selection: Selection) -> list[MemoryChange]:
-    """List what would change for each memory, without changing it."""
+def plan_rollback(store: Store, selection: Selection, sight: Visibility) -> list[MemoryChange]:
+    """List what would change for each memory in sight, without changing it."""
     if selection == Selection():
         raise InvalidInput("nothing is selected to roll back; give --session, --source, --agent, --batch or --since")
     changes = []
-    for memory_id, selected_ids in log.select_events(store.db, selection):
+    for memory_id, selected_ids in log.select_events(store.db, selection, sight):
         events = log.read_events_about(store.db, memory_id)
         # Events that an earlier rollback undid are not undone twice.
         undone_ids = tuple(event_id for event_id in selected_ids if event_id not in find_rolled_back(events))

@@ -249,19 +249,27 @@ def read_entries(
     return [from_row(LogEntry, row) for row in parsed_rows]
 
 
-def select_events(db: Database, selection: Selection) -> list[tuple[str, list[EventId]]]:
-    """Ids of the events that a rollback's selection covers, grouped by memory."""
+SELECTED_SESSIONS = "(SELECT json_extract(s.value, '$.session_id') FROM json_each(b.content, '$.sources') s)"
+# What holds everywhere was said somewhere: its session tells where. Without a session it counts as said here.
+SAID_HERE = (
+    "(:everywhere OR e.repo IN (SELECT value FROM json_each(:repos)) OR (e.repo = '' AND NOT EXISTS ("
+    "SELECT 1 FROM sessions o WHERE o.repo <> '' AND o.repo NOT IN (SELECT value FROM json_each(:repos))"
+    f" AND (o.id = e.session OR o.id IN {SELECTED_SESSIONS}))))"
+)
+
+
+def select_events(db: Database, selection: Selection, sight: Visibility) -> list[tuple[str, list[EventId]]]:
+    """Ids of the events that a rollback's selection covers and that belong to what is in sight, grouped by memory."""
     rows = db.execute(
         "SELECT e.about, e.id FROM events e JOIN bodies b USING (position)"
         " WHERE (e.fact LIKE 'memory.%' OR e.fact = 'dispute.settled')"
         " AND e.fact NOT IN ('memory.erased', 'memory.rolled_back')"
-        " AND (:session = '' OR e.session = :session OR EXISTS ("
-        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE json_extract(s.value, '$.session_id') = :session))"
+        f" AND (:session = '' OR e.session = :session OR :session IN {SELECTED_SESSIONS})"
         " AND (:source = '' OR EXISTS ("
         "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE json_extract(s.value, '$.file') = :source))"
         " AND (:agent = '' OR e.actor = :agent) AND (:batch = '' OR e.batch = :batch)"
-        " AND (:since = '' OR e.at >= :since) ORDER BY e.about, e.position",
-        to_plain(selection),
+        f" AND (:since = '' OR e.at >= :since) AND {SAID_HERE} ORDER BY e.about, e.position",
+        to_plain(selection) | bind_sight(sight),
     )
     return [(about, [EventId(row[1]) for row in group]) for about, group in groupby(rows, key=lambda row: str(row[0]))]
 
@@ -425,7 +433,7 @@ def verify(db: Database) -> list[ChainBreak]:
 
 
 def parse_entry_rows(rows: Iterable[Row]) -> Iterator[tuple[int, wire.WireEntry]]:
-    """Parse rows of ``ENTRIES`` into positions and entries as they are synchronised."""
+    """Parse rows of ``SELECT_ENTRIES`` into positions and entries as they are synchronised."""
     for row in rows:
         header = Header(*row[1:-2])
         # Chains are hashed over the id that the writer gave.

@@ -1,6 +1,7 @@
 """``hivemind review`` and the decisions of a person: approve, reject, verify, forget, restore, roll back, erase."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ from hivemind.model.erasure import Erasure
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory
 from hivemind.model.reports import Mention, Mentions, MentionSort
-from hivemind.model.review import Consolidation, Selection
+from hivemind.model.review import Consolidation, MemoryChange, Selection
 from hivemind.model.scope import Scope
 from hivemind.text.clean import first_line, plural
 
@@ -299,18 +300,24 @@ def restore(memories: tuple[str, ...], **options: Any) -> None:
 @click.option("--agent", default="", help="What this agent or person stored.")
 @click.option("--batch", default="", help="One batch, such as an import.")
 @click.option("--since", default="", metavar="WHEN", help="Everything since: 2h, 3d or a date.")
+@everywhere_option
 @click.option("--also-approved", "include_approved", is_flag=True, help="Also what a person approved since.")
 @click.option("--undo", default="", metavar="NAME", help="Undo a rollback.")
 @reason_option
 @dry_run_option
 @yes_option
-def rollback(undo: str, reason: str, dry_run: bool, yes: bool, include_approved: bool, **filters: str) -> None:
+def rollback(
+    undo: str, reason: str, dry_run: bool, yes: bool, include_approved: bool, everywhere: bool, **filters: str
+) -> None:
     """Undo a batch of learning, such as an import or a session.
 
-    Memories that a person has approved since stay; --also-approved takes them back too.
+    It acts on this repository, and on memories that hold everywhere unless a session in another repository said them;
+    --everywhere includes the other repositories. --batch undoes a batch as a whole. Memories that a person has approved
+    since stay; --also-approved takes them back too.
 
     \b
     hivemind rollback --since 2h --dry-run
+    hivemind rollback --since 2h --everywhere
     hivemind rollback --batch import-3f9a2c1e
     hivemind rollback --undo 5b2e91aa04cd
     """
@@ -320,20 +327,35 @@ def rollback(undo: str, reason: str, dry_run: bool, yes: bool, include_approved:
             count = mind.review.undo_rollback(undo)
             emit({"undone": count}, f"Undid the rollback of {plural(count, 'memory')}.")
             return
-        name, changes = mind.review.rollback(selection, dry_run=True, include_approved=include_approved)
-        kept_count = 0 if include_approved else mind.review.count_kept_by_rollback(selection)
-        if kept_count:
-            note(f"{plural(kept_count, 'memory')} stay because a person approved them; --also-approved includes them.")
+        options = {"include_approved": include_approved, "everywhere": everywhere}
+        name, changes = mind.review.rollback(selection, dry_run=True, **options)
+        approved_count, elsewhere_count = mind.review.count_kept_by_rollback(selection, everywhere=everywhere)
+        if approved_count and not include_approved:
+            kept = plural(approved_count, "memory")
+            note(f"{kept} stay because a person approved them; --also-approved includes them.")
+        if elsewhere_count:
+            note(f"{plural(elsewhere_count, 'memory')} of other repositories stay; --everywhere includes them.")
         if dry_run or not changes or not wants("json"):
-            rows = [[shorten_id(c.memory_id), _format_state(c.before), _format_state(c.after)] for c in changes]
             would = f"{plural(len(changes), 'memory')} would change." if dry_run else ""
-            emit_rows(changes, ["memory", "now", "after"], rows, after=would, if_empty="Nothing to roll back.")
+            columns, rows = _list_changes(changes)
+            emit_rows(changes, columns, rows, after=would, if_empty="Nothing to roll back here.")
         if dry_run or not changes:
             return
         confirm(f"Roll back {plural(len(changes), 'memory')}?", yes=yes)
-        name, changes = mind.review.rollback(selection, reason=reason, include_approved=include_approved)
+        name, changes = mind.review.rollback(selection, reason=reason, **options)
     undo_hint = f"Undo: hivemind rollback --undo {name}"
     emit({"rollback": name, "changes": changes}, f"Rolled back {plural(len(changes), 'memory')}. {undo_hint}")
+
+
+def _list_changes(changes: Sequence[MemoryChange]) -> tuple[list[str], list[list[str]]]:
+    """Return the columns and rows of a preview; the repository is named where there are several."""
+    places = [memory.repo or "everywhere" if (memory := c.before or c.after) else "" for c in changes]
+    rows = [[shorten_id(c.memory_id), _format_state(c.before), _format_state(c.after)] for c in changes]
+    if len(set(places)) < 2:
+        return ["memory", "now", "after"], rows
+    return ["memory", "repository", "now", "after"], [
+        [memory_id, place, *states] for (memory_id, *states), place in zip(rows, places, strict=True)
+    ]
 
 
 def _format_state(memory: Memory | None) -> str:

@@ -49,14 +49,26 @@ def page(request: PageRequest) -> Response:
 def preview(request: PageRequest) -> Response:
     """Show what a rollback would change, without changing it."""
     fields = {name: request.query.get(name, "").strip() for name in SELECTION_FIELDS}
-    changes = request.mind.review.rollback(Selection(**fields), dry_run=True)[1] if any(fields.values()) else None
-    return request.render("rollback.html", fields=fields, changes=changes, preview=(changes or ())[:PREVIEW_CHANGES])
+    changes, elsewhere_count = None, 0
+    if any(fields.values()):
+        selection, review = Selection(**fields), request.mind.review
+        changes = review.rollback(selection, dry_run=True, everywhere=request.everywhere)[1]
+        _, elsewhere_count = review.count_kept_by_rollback(selection, everywhere=request.everywhere)
+    return request.render(
+        "rollback.html",
+        fields=fields,
+        changes=changes,
+        preview=(changes or ())[:PREVIEW_CHANGES],
+        elsewhere_count=elsewhere_count,
+    )
 
 
 def apply(request: PageRequest) -> Response:
     """Roll back, and offer to undo it."""
     selection = Selection(**{name: request.form.get(name, "").strip() for name in SELECTION_FIELDS})
-    name, changes = request.mind.review.rollback(selection, reason=request.form.get("reason", "").strip())
+    name, changes = request.mind.review.rollback(
+        selection, reason=request.form.get("reason", "").strip(), everywhere=request.everywhere
+    )
     return request.redirect(
         "/log", sort="rollbacks", did="rollback" if changes else "", rollback=name if changes else ""
     )
