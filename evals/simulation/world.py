@@ -129,7 +129,7 @@ class World:
             case "approve":
                 mind.approve(memory.id)
             case "over":
-                mind.approve(memory.id, over=True)
+                mind.approve(memory.id)
             case "reject":
                 mind.reject(memory.id)
             case "retract":

@@ -231,12 +231,15 @@ def test_what_was_erased_elsewhere_is_unknown_here(two: Two, open_mind: Open) ->
 def test_what_contradicts_a_memory_of_mine_elsewhere_is_not_told_here(two: Two, open_mind: Open) -> None:
     here, there = open_mind(two.b), open_mind(two.a)
     mine = there.remember("The default shell is zsh", scope=Scope.USER, subject="shell")
-    there.remember("The default shell is fish in this repository", subject="shell")
+    local = there.remember("The default shell is fish in this repository", subject="shell")
 
     waiting = {one.memory.id: one for one in here.review.queue()}
 
     assert waiting[mine.id].against == ()
-    assert {one.memory.id: one for one in there.review.queue()}[mine.id].against != ()
+    (dispute,) = there.review.queue()
+    assert [side.memory.id for side in dispute.sides] == [local.id, mine.id]
+    here.approve(mine.id)
+    assert (here.show(mine.id).status, there.show(local.id).status) == (Status.ACTIVE, Status.DISPUTED)
 
 
 def call(tool: str, **arguments: Any) -> str:

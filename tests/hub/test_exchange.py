@@ -176,7 +176,9 @@ def test_an_edit_of_an_old_version_is_a_dispute_until_somebody_settles_it(team: 
         known = mind.show(memory.id)
         assert (known.text, known.status) == ("Tests run with nox", Status.DISPUTED)
         assert [(rival.by, rival.text) for rival in known.rivals] == [("bob", "Tests run with pytest -n 2")]
-        assert "pytest -n 2" in mind.review.queue()[0].why
+        assert [side.text for side in mind.review.queue()[0].sides] == [rival.text for rival in known.rivals] + [
+            known.text
+        ]
         assert any("pytest -n 2" in step.what for step in mind.explain(memory.id).history)
     alice.edit(memory.id, "Tests run with nox -- -n 2")
     alice.team.sync(lines[0])

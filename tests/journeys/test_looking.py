@@ -67,7 +67,7 @@ def test_a_verdict_over_a_conflict_is_undone_as_one(mind: Hivemind) -> None:
     old = mind.remember("API port is 8080", subject="port")
     new = mind.remember("API port is 9090", subject="port")
     with mind.review.batch("viewer") as batch:
-        mind.approve(new.id, over=True)
+        mind.approve(new.id)
     settled = mind.show(old.id).status, mind.show(new.id).status
 
     mind.review.rollback(Selection(batch=batch))

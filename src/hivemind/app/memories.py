@@ -16,7 +16,7 @@ from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
 from hivemind.model.events import Fact, MemoryAnchored, MemoryAnnotated, MemoryRevised, MemoryTagged
 from hivemind.model.ids import MemoryId
-from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.memory import CURRENT_STATUSES, Kind, Memory, Status
 from hivemind.model.metadata import MetadataValue, check_mapping, validate_metadata
 from hivemind.model.scope import Scope
 from hivemind.store import sync_state
@@ -181,12 +181,18 @@ class Memories:
             sync_state.reset_cursor(context.store.db)
         return memory_now
 
-    def approve(self, memory_id: str, reason: str, *, over: bool, everywhere: bool) -> Memory:
-        """Approve a memory; with ``over``, in place of what contradicts it."""
+    def approve(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
+        """Approve a memory; it supersedes what contradicts it."""
         context = self._context
         context.require_person("an approval")
         memory = context.memory_to_change(memory_id, everywhere=everywhere)
-        events = verdicts.approve(context.store, context.factory, memory, checked_reason(reason), over=over)
+        if memory.status not in CURRENT_STATUSES:
+            by = f" by {memory.superseded_by[:8]}" if memory.superseded_by else ""
+            raise InvalidInput(
+                f"{memory.id[:8]} is {memory.status}{by}; to bring it back: hivemind restore {memory.id[:8]}"
+            )
+        sight = context.sight_to_change(everywhere=everywhere)
+        events = verdicts.approve(context.store, context.factory, memory, checked_reason(reason), sight)
         return context.change(memory, events)
 
     def reject(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:

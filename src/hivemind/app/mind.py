@@ -280,11 +280,9 @@ class Mind(Closeable):
         """Restore a retracted, rejected or superseded memory."""
         return self._memories.restore(_id_of(memory), reason, everywhere=everywhere)
 
-    def approve(
-        self, memory: str | Memory, *, reason: str = "", over: bool = False, everywhere: bool = False
-    ) -> Memory:
-        """Approve a memory; with ``over``, in place of what contradicts it."""
-        return self._memories.approve(_id_of(memory), reason, over=over, everywhere=everywhere)
+    def approve(self, memory: str | Memory, *, reason: str = "", everywhere: bool = False) -> Memory:
+        """Approve a memory; it supersedes what contradicts it, which settles their dispute."""
+        return self._memories.approve(_id_of(memory), reason, everywhere=everywhere)
 
     def reject(self, memory: str | Memory, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Reject a memory and keep its value out from now on; ``restore`` lifts that."""

@@ -11,12 +11,13 @@ from hivemind.app.consolidation import consolidate, plan_consolidation
 from hivemind.app.context import Context, checked_reason
 from hivemind.app.skills import plan_skill
 from hivemind.app.staleness import EVERY, StaleMemory, stale_memories
-from hivemind.curate import files, verdicts
+from hivemind.curate import disputes, files, verdicts
 from hivemind.curate import rollback as rollbacks
 from hivemind.curate.distil import find_detector
 from hivemind.errors import InvalidInput, NotFound
+from hivemind.formats.timestamps import format_date
 from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
-from hivemind.model.ids import derive_id
+from hivemind.model.ids import derive_id, shorten_id
 from hivemind.model.memory import Channel, Memory, Status
 from hivemind.model.review import Consolidation, MemoryChange, ReviewItem, ReviewReason, Selection
 from hivemind.store.projections import memories
@@ -29,6 +30,7 @@ PROPOSERS = {
     Channel.IMPORT: "an import",
     Channel.DERIVED: "a detector",
 }
+PENDING_STATUSES = (Status.DISPUTED, Status.PROPOSED)
 WEIGHT = {reason: weight for weight, reason in enumerate(ReviewReason)}
 
 
@@ -43,14 +45,13 @@ class Review:
     ) -> tuple[ReviewItem, ...]:
         """List the memories that need review: disputed, stale, overdue, then proposals, the most useful ones first.
 
+        A dispute is one item, under its newest memory, with the other sides in ``against``.
+
         ``doubts`` is the result of ``code.stale``, if the caller has it already. ``everywhere`` includes other
         repositories; only this one's code is there to find stale memories.
         """
         context, db = self._context, self._context.store.db
-        items = [
-            self._make_undecided_item(memory, everywhere=everywhere)
-            for memory in self._find_pending(limit, everywhere=everywhere)
-        ]
+        items = self._make_undecided_items(self._find_pending(limit, everywhere=everywhere), everywhere=everywhere)
         overdue_query = context.query(limit=limit, everywhere=everywhere)
         items += [_overdue(memory) for memory in memories.find_overdue(db, overdue_query)]
         items += [_stale(doubt) for doubt in (stale_memories(context) if doubts is None else doubts)]
@@ -64,7 +65,7 @@ class Review:
     def proposals_from(self, name: str, *, everywhere: bool = False) -> tuple[ReviewItem, ...]:
         """List the proposals of a detector, a session or a batch, except those that contradict a memory."""
         items = [
-            self._make_undecided_item(memory, everywhere=everywhere)
+            _make_undecided_item(memory, self.find_other_sides(memory, everywhere=everywhere))
             for memory in self._find_pending(EVERY, everywhere=everywhere)
         ]
         matches = [item for item in items if name in (item.detector, item.memory.session_id, item.memory.batch)]
@@ -80,6 +81,40 @@ class Review:
         memory = context.memory_to_change(memory_id, everywhere=everywhere)
         against = context.memory_to_change(other_id, everywhere=everywhere)
         return context.change(memory, verdicts.dispute(context.factory, memory, against, checked_reason(reason)))
+
+    def settle(self, memory_id: str, *other_ids: str, reason: str = "", everywhere: bool = False) -> Memory:
+        """End the disputes of a memory with others, because all of them are true."""
+        context = self._context
+        context.require_person("settling a dispute")
+        memory, *others = (
+            context.memory_to_change(each_id, everywhere=everywhere) for each_id in (memory_id, *other_ids)
+        )
+        events = verdicts.settle(context.factory, memory, others, checked_reason(reason))
+        if not events:
+            raise InvalidInput(f"{memory.id[:8]} is in no dispute with these; 'hivemind review' lists the disputes")
+        return context.change(memory, events)
+
+    def find_superseded_by(self, memory_ids: Sequence[str], *, everywhere: bool = False) -> tuple[Memory, ...]:
+        """Return the memories that approving these would supersede; refuses to approve two sides of one dispute."""
+        context = self._context
+        chosen = [context.memory_to_change(memory_id, everywhere=everywhere) for memory_id in memory_ids]
+        superseded: dict[str, Memory] = {}
+        for memory in chosen:
+            sides = self.find_other_sides(memory, everywhere=everywhere)
+            superseded |= {side.id: side for side in sides if disputes.may_name(side.scope, memory.scope)}
+        if both := [memory.id[:8] for memory in chosen if memory.id in superseded]:
+            raise InvalidInput(f"{' and '.join(both)} contradict each other; approve the one that is right")
+        return tuple(superseded.values())
+
+    def look_again(self, item: ReviewItem, *, everywhere: bool = False) -> ReviewItem | None:
+        """Return an item of the queue as it is now; None if somebody has decided it."""
+        sight = self._context.sight(everywhere=everywhere)
+        memory = next(iter(memories.get_visible(self._context.store.db, [item.memory.id], sight)), None)
+        if memory is None or memory.status is not item.memory.status:
+            return None
+        if item.reason.asks_for_verification:
+            return item
+        return _make_undecided_item(memory, self.find_other_sides(memory, everywhere=everywhere))
 
     def verify(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Mark a memory as still correct, for the code as it is now."""
@@ -165,24 +200,44 @@ class Review:
         file_changes.apply(changes)
 
     def _find_pending(self, limit: int, *, everywhere: bool) -> list[Memory]:
-        statuses = (Status.DISPUTED, Status.PROPOSED)
-        query = self._context.query(limit=limit, statuses=statuses, everywhere=everywhere)
+        query = self._context.query(limit=limit, statuses=PENDING_STATUSES, everywhere=everywhere)
         return memories.find_pending(self._context.store.db, query)
 
-    def _make_undecided_item(self, memory: Memory, *, everywhere: bool) -> ReviewItem:
-        """Make the item of a disputed or proposed memory."""
+    def _make_undecided_items(self, pending: Sequence[Memory], *, everywhere: bool) -> list[ReviewItem]:
+        """Make the items of disputed and proposed memories, one for the sides of a dispute together."""
+        items: list[ReviewItem] = []
+        listed_ids: set[str] = set()
+        for memory in pending:
+            if memory.id in listed_ids:
+                continue
+            # The newest leads; a memory that stands undisputed only joins the item of what contradicts it.
+            sides = [memory, *self.find_other_sides(memory, everywhere=everywhere)]
+            waiting = [side for side in sides if side.status in PENDING_STATUSES and side.id not in listed_ids]
+            newest = max(waiting, key=lambda side: (side.recorded_at, side.id))
+            against = self.find_other_sides(newest, everywhere=everywhere)
+            listed_ids |= {newest.id, *(side.id for side in against)}
+            items.append(_make_undecided_item(newest, against))
+        return items
+
+    def find_other_sides(self, memory: Memory, *, everywhere: bool = False) -> tuple[Memory, ...]:
+        """Return the visible memories that this one contradicts or that contradict it, newest first."""
         sight = self._context.sight(everywhere=everywhere)
-        against = tuple(memories.get_visible(self._context.store.db, memory.contradicts, sight))
-        detector = find_detector(memory)
-        if memory.rivals:
-            edits = "; ".join(f"{rival.by} made of an older version: {rival.text}" for rival in memory.rivals)
-            reason, why = ReviewReason.DISPUTED, f"disputed: {edits}"
-        elif memory.status is Status.DISPUTED:
-            reason, why = ReviewReason.DISPUTED, "disputed by what was said elsewhere"
-        else:
-            proposer = f"the detector {detector}" if detector else PROPOSERS[memory.channel]
-            reason, why = ReviewReason.PROPOSED, f"proposed by {proposer}"
-        return ReviewItem(memory=memory, reason=reason, why=why, against=against, detector=detector)
+        return tuple(disputes.find_other_sides(self._context.store.db, memory, sight))
+
+
+def _make_undecided_item(memory: Memory, against: tuple[Memory, ...]) -> ReviewItem:
+    """Make the item of a disputed or proposed memory."""
+    detector = find_detector(memory)
+    if memory.status is Status.DISPUTED:
+        reason, why = ReviewReason.DISPUTED, f"disputed since {format_date(memory.disputed_at)}"
+    else:
+        proposer = f"the detector {detector}" if detector else PROPOSERS[memory.channel]
+        reason, why = ReviewReason.PROPOSED, f"proposed by {proposer}"
+    # No texts, so that nobody's words can pass for ours.
+    contradiction = f"contradicts {', '.join(shorten_id(other.id) for other in against)}" if against else ""
+    edits = f"edited from an older version by {', '.join(rival.by for rival in memory.rivals)}" if memory.rivals else ""
+    why = "; ".join(filter(None, (why, contradiction, edits)))
+    return ReviewItem(memory=memory, reason=reason, why=why, against=against, detector=detector)
 
 
 def _overdue(memory: Memory) -> ReviewItem:

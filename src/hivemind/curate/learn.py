@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
+from hivemind.curate.disputes import end_disputes, may_name
 from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import find_refusal, load_erased_watch
 from hivemind.curate.reconcile import ConflictingMemory, reconcile
@@ -69,7 +70,11 @@ def learn(
         repetition = _corroborate(factory, verdict.same, fact, event.channel)
         return LearnResult(verdict.same.id, [*repetition, *anchor_events, *_annotate(factory, verdict.same, event)])
     events = [event, *_anchor(factory, fact.memory_id, anchors, event)]
-    events += [factory.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in old_memories]
+    for old in old_memories:
+        events.append(factory.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)))
+        # A less trusted channel does not replace it, so its disputes go on.
+        if event.channel.trust >= old.trust:
+            events += end_disputes(store.db, factory, old, except_ids=fact.supersedes)
     is_proposal = event.channel.needs_review or fact.proposed
     for conflict in verdict.conflicts:
         events += _dispute(factory, event, conflict, is_mutual=not is_proposal)
@@ -80,11 +85,6 @@ def why_refused(store: Store, text: str, repo: str, *, said_by_person: bool) -> 
     """Return the rule that keeps a text out because its value was rejected or erased; empty if none does."""
     reason = find_refusal(store, text, repo, said_by_person=said_by_person)
     return f"its value was {reason} before" if reason else ""
-
-
-def may_name(about: Scope, other: Scope) -> bool:
-    """Whether an event about one memory may name another; team events must not name private memories."""
-    return about is not Scope.TEAM or other is Scope.TEAM
 
 
 def strip_local_references(fact: MemoryRemembered, old_memories: list[Memory]) -> MemoryRemembered:

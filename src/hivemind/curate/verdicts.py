@@ -1,7 +1,9 @@
 """Makes the events of a reviewer's decision about a memory, and of what follows for the memories it contradicts."""
 
+from collections.abc import Sequence
+
+from hivemind.curate.disputes import end_disputes, find_other_sides, may_name
 from hivemind.curate.event_factory import EventFactory
-from hivemind.curate.learn import may_name
 from hivemind.model.events import (
     DisputeSettled,
     Event,
@@ -14,26 +16,45 @@ from hivemind.model.events import (
     MemorySuperseded,
 )
 from hivemind.model.ids import MemoryId
-from hivemind.model.memory import Channel, Memory, Status
+from hivemind.model.memory import CURRENT_STATUSES, Channel, Memory, Status
+from hivemind.model.scope import Visibility
 from hivemind.store import Store
 from hivemind.store.projections import memories
 from hivemind.text.normalise import digest_value
+from hivemind.text.repetition import is_same_statement
 
 
-def approve(store: Store, factory: EventFactory, memory: Memory, reason: str, *, over: bool) -> list[Event]:
-    """Approve a memory in this version; with ``over`` it supersedes what contradicts it, else both stay disputed."""
+def approve(store: Store, factory: EventFactory, memory: Memory, reason: str, sight: Visibility) -> list[Event]:
+    """Approve a memory in this version; it supersedes what contradicts it in sight, which ends the dispute."""
+    losers = find_other_sides(store.db, memory, sight)
+    # Also sides that are gone or out of sight: nobody could settle the dispute with them here.
+    over = dict.fromkeys([*memory.contradicts, *(other.id for other in losers if may_name(memory.scope, other.scope))])
     rival_ids = tuple(rival.id for rival in memory.rivals)
-    events = [factory.about(memory, MemoryApproved(memory_id=memory.id, reason=reason, settles=rival_ids))]
-    for other in _load_standing(store, memory.contradicts):
-        may_name_memory = may_name(other.scope, memory.scope)
-        if over and may_name_memory:
-            events.append(factory.about(other, MemorySuperseded(memory_id=other.id, by=memory.id, reason=reason)))
-        if over:
-            events.append(factory.about(memory, DisputeSettled(memory_id=memory.id, against=other.id)))
-        # A proposal does not dispute others; now that it is approved, it does.
-        elif may_name_memory and memory.id not in other.contradicts:
-            events.append(factory.about(other, MemoryDisputed(memory_id=other.id, against=memory.id)))
+    approval = MemoryApproved(memory_id=memory.id, reason=reason, settles=rival_ids, over=tuple(over))
+    events = [factory.about(memory, approval)]
+    decided_ids = {memory.id, *(loser.id for loser in losers)}
+    for loser in losers:
+        # The team's log cannot say that a private memory is better, so for the team its own one stands.
+        if not may_name(loser.scope, memory.scope):
+            continue
+        events.append(_supersede(factory, loser, memory, reason))
+        events += end_disputes(store.db, factory, loser, except_ids=decided_ids)
+        for twin in find_other_sides(store.db, loser, sight):
+            if twin.id not in decided_ids and _is_twin_proposal(twin, memory):
+                decided_ids.add(twin.id)
+                events.append(_supersede(factory, twin, memory, "says the same"))
     return events
+
+
+def _supersede(factory: EventFactory, memory: Memory, winner: Memory, reason: str) -> Event:
+    fact = MemorySuperseded(memory_id=memory.id, by=winner.id, reason=reason, is_verdict=True)
+    return factory.about(memory, fact)
+
+
+def _is_twin_proposal(memory: Memory, winner: Memory) -> bool:
+    """Whether a proposal says what was just approved, so that nobody need be asked again."""
+    is_proposal = memory.status is Status.PROPOSED and may_name(memory.scope, winner.scope)
+    return is_proposal and is_same_statement(memory.text, winner.text)
 
 
 def retract(store: Store, factory: EventFactory, memory: Memory, reason: str) -> list[Event]:
@@ -51,13 +72,16 @@ def reject(store: Store, factory: EventFactory, memory: Memory, reason: str) -> 
 
 
 def restore(store: Store, factory: EventFactory, memory: Memory, reason: str) -> list[Event]:
-    """Restore a memory; what it contradicts is disputed again."""
+    """Restore a memory; what it contradicts is disputed again, as far as it still stands."""
+    standing = _load_standing(store, memory.contradicts)
+    gone_ids = set(memory.contradicts) - {other.id for other in standing}
     disputes = [
         factory.about(other, MemoryDisputed(memory_id=other.id, against=memory.id))
-        for other in _load_standing(store, memory.contradicts)
+        for other in standing
         if may_name(other.scope, memory.scope)
     ]
-    return [factory.about(memory, MemoryRestored(memory_id=memory.id, reason=reason)), *disputes]
+    settlements = [factory.about(memory, DisputeSettled(memory_id=memory.id, against=other)) for other in gone_ids]
+    return [*settlements, factory.about(memory, MemoryRestored(memory_id=memory.id, reason=reason)), *disputes]
 
 
 def dispute(factory: EventFactory, memory: Memory, other: Memory, reason: str) -> list[Event]:
@@ -69,15 +93,22 @@ def dispute(factory: EventFactory, memory: Memory, other: Memory, reason: str) -
     ]
 
 
-def _withdraw(store: Store, factory: EventFactory, memory: Memory, fact: Fact) -> list[Event]:
-    settlements = [
-        factory.about(other, DisputeSettled(memory_id=other.id, against=memory.id))
-        for other in memories.get_all(store.db, memory.contradicts)
-        if may_name(other.scope, memory.scope)
+def settle(factory: EventFactory, memory: Memory, others: Sequence[Memory], reason: str) -> list[Event]:
+    """End the disputes of a memory with others that are true as well; a proposal among them is approved."""
+    events = [
+        factory.about(side, DisputeSettled(memory_id=side.id, against=against.id))
+        for other in others
+        for side, against in ((memory, other), (other, memory))
+        if against.id in side.contradicts
     ]
-    return [factory.about(memory, fact), *settlements]
+    proposals = [side for side in (memory, *others) if side.status is Status.PROPOSED]
+    approvals = [factory.about(side, MemoryApproved(memory_id=side.id, reason=reason)) for side in proposals]
+    return [*events, *approvals] if events else []
+
+
+def _withdraw(store: Store, factory: EventFactory, memory: Memory, fact: Fact) -> list[Event]:
+    return [factory.about(memory, fact), *end_disputes(store.db, factory, memory)]
 
 
 def _load_standing(store: Store, ids: tuple[MemoryId, ...]) -> list[Memory]:
-    excluded_statuses = (Status.RETRACTED, Status.SUPERSEDED)
-    return [memory for memory in memories.get_all(store.db, ids) if memory.status not in excluded_statuses]
+    return [memory for memory in memories.get_all(store.db, ids) if memory.status in CURRENT_STATUSES]

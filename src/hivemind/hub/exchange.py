@@ -25,6 +25,7 @@ from hivemind.model.events import (
     MemoryRetracted,
     MemoryRevised,
     MemoryRolledBack,
+    MemorySuperseded,
     RollbackUndone,
     UnknownFact,
 )
@@ -38,6 +39,7 @@ from hivemind.store.projections import memories, tombstones
 from hivemind.text.normalise import digest_value
 
 REVIEWER_FACTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, RollbackUndone)
+REVIEWERS_DECIDE = "only a reviewer may decide about the team's memories"
 MAX_PAGE_ENTRIES = 1_000
 READ_ONLY_ERROR = "{} may read the team's memories, not add to them; ask an admin for another role"
 
@@ -285,8 +287,10 @@ def check_rights(store: Store, member: TeamMember, event: Event) -> str:
     if not member.may_write:
         return READ_ONLY_ERROR.format(member.person)
     if isinstance(event.fact, REVIEWER_FACTS):
-        return "" if member.may_review else "only a reviewer may decide about the team's memories"
+        return "" if member.may_review else REVIEWERS_DECIDE
     match event.fact:
+        case MemorySuperseded(is_verdict=True) if not member.may_review:
+            return REVIEWERS_DECIDE
         case MemoryErased() if not member.may_review:
             is_author = not member.is_agent and sync_state.find_author(store.db, event.about) == member.person
             return "" if is_author else "only its author or a reviewer may erase it"

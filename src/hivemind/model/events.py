@@ -110,6 +110,8 @@ class MemorySuperseded(AboutMemory):
     """Another memory replaced it."""
 
     by: MemoryId
+    is_verdict: bool = False
+    """Whether a reviewer decided so between the two; otherwise a less trusted channel only disputes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +143,8 @@ class MemoryApproved(AboutMemory):
 
     settles: tuple[EventId, ...] = ()
     """Conflicting edits that the reviewer had read and decided against."""
+    over: tuple[MemoryId, ...] = ()
+    """Memories that contradict it and that the reviewer decided against."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -517,7 +521,7 @@ def change_strings(fact: Fact, change: Callable[[str], str]) -> Fact:
 NOT_FREE_TEXT = {
     "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
     "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint", "head", "settles", "copy",
-    "gaps", "imprints", "memories", "state", "device", "secret",
+    "gaps", "imprints", "memories", "state", "device", "secret", "over",
 }  # fmt: skip
 
 

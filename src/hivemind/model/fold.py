@@ -28,7 +28,7 @@ from hivemind.model.events import (
     MemoryVerified,
     RollbackUndone,
 )
-from hivemind.model.ids import EventId, shorten_id
+from hivemind.model.ids import EventId, MemoryId, shorten_id
 from hivemind.model.memory import Channel, ConflictingEdit, Memory, Source, Status, Trust
 
 INITIAL_FIELDS, REVISABLE_FIELDS = (
@@ -69,7 +69,7 @@ def build_history(events: Iterable[Event]) -> Sequence[HistoryStep]:
         # Collected over all events, because a decision may arrive before the edit that it settles.
         settled_ids.update(getattr(event.fact, "settles", ()))
         after, what = _apply(before, event, bases.get(event.id, ""))
-        after = _drop_settled_rivals(after, settled_ids)
+        after = _drop_settled_rivals(after, settled_ids, event.at)
         # An event without effect is not a step.
         if after is not None and after != before:
             history.append(HistoryStep(event=event, what=what, after=after))
@@ -128,12 +128,12 @@ def _put_bases_first(events: list[Event], bases: dict[EventId, str]) -> list[Eve
     return ordered_events
 
 
-def _drop_settled_rivals(memory: Memory | None, settled_ids: set[EventId]) -> Memory | None:
+def _drop_settled_rivals(memory: Memory | None, settled_ids: set[EventId], at: str) -> Memory | None:
     """Remove conflicting edits that somebody decided about, whether edit or decision arrived first."""
     if memory is None or settled_ids.isdisjoint(rival.id for rival in memory.rivals):
         return memory
     rivals = tuple(rival for rival in memory.rivals if rival.id not in settled_ids)
-    return _update_dispute(replace(memory, rivals=rivals))
+    return _update_dispute(replace(memory, rivals=rivals), at)
 
 
 def _apply(memory: Memory | None, event: Event, base: str) -> tuple[Memory | None, str]:
@@ -164,20 +164,20 @@ def _apply(memory: Memory | None, event: Event, base: str) -> tuple[Memory | Non
         case MemoryDisputed() as fact:
             against = tuple(dict.fromkeys((*memory.contradicts, fact.against)))
             return _update_dispute(
-                replace(memory, contradicts=against)
+                replace(memory, contradicts=against), event.at
             ), f"disputed by {shorten_id(fact.against)}{_format_reason(fact.reason)}"
         case DisputeSettled() as fact:
-            against = tuple(other for other in memory.contradicts if other != fact.against)
             return _update_dispute(
-                replace(memory, contradicts=against)
+                _without_contradictions(memory, (fact.against,)), event.at
             ), f"no longer disputed by {shorten_id(fact.against)}"
         case MemoryApproved() as fact:
-            return _approve(memory, event), f"approved{_format_reason(fact.reason)}"
+            over = f" over {', '.join(map(shorten_id, fact.over))}" if fact.over else ""
+            return _approve(memory, event, fact.over), f"approved{over}{_format_reason(fact.reason)}"
         case MemoryVerified() as fact:
             return replace(memory, last_verified_at=event.at), f"verified{_format_reason(fact.reason)}"
         case MemoryRetracted() | MemoryRejected() as fact:
             what = "retracted" if isinstance(fact, MemoryRetracted) else "rejected"
-            return replace(memory, status=Status.RETRACTED, revised_at=event.at), what + _format_reason(fact.reason)
+            return _withdraw(memory, event, Status.RETRACTED), what + _format_reason(fact.reason)
         case MemoryRestored() as fact:
             return _restore(memory, event), f"restored{_format_reason(fact.reason)}"
         case _:
@@ -209,12 +209,13 @@ def _add_rival(memory: Memory, event: Event, fact: MemoryRevised, base: str) -> 
     """Add a conflicting edit; one that was based on an earlier conflicting edit replaces it."""
     rival = ConflictingEdit(id=event.id, by=event.actor, at=event.at, text=fact.text)
     other_rivals = tuple(other for other in memory.rivals if other.id != base)
-    return _update_dispute(replace(memory, rivals=(*other_rivals, rival)))
+    return _update_dispute(replace(memory, rivals=(*other_rivals, rival)), event.at)
 
 
 def _revise(memory: Memory, event: Event, fact: MemoryRevised) -> Memory:
     changes = {name: value for name in REVISABLE_FIELDS if (value := getattr(fact, name)) not in ("", None, ())}
     changes |= {"revised_at": event.at, "version": memory.version + 1, "head": event.id}
+    changes |= {"edited_by": event.actor, "edited_through": event.channel}
     # A text is trusted no more than the least trusted writer who edited it.
     trust = min(memory.trust, event.channel.trust) if fact.text else memory.trust
     return replace(memory, **changes, trust=trust)
@@ -222,11 +223,15 @@ def _revise(memory: Memory, event: Event, fact: MemoryRevised) -> Memory:
 
 def _supersede(memory: Memory, event: Event, fact: MemorySuperseded) -> tuple[Memory, str]:
     # A less trusted channel must not replace a memory; it can only dispute it.
-    if event.channel.trust < memory.trust:
+    if event.channel.trust < memory.trust and not fact.is_verdict:
         against = (*memory.contradicts, fact.by)
-        return _update_dispute(replace(memory, contradicts=against)), f"disputed by {shorten_id(fact.by)}"
-    superseded_memory = replace(memory, status=Status.SUPERSEDED, superseded_by=fact.by, revised_at=event.at)
+        return _update_dispute(replace(memory, contradicts=against), event.at), f"disputed by {shorten_id(fact.by)}"
+    superseded_memory = replace(_withdraw(memory, event, Status.SUPERSEDED), superseded_by=fact.by)
     return superseded_memory, f"superseded by {shorten_id(fact.by)}{_format_reason(fact.reason)}"
+
+
+def _withdraw(memory: Memory, event: Event, status: Status) -> Memory:
+    return replace(memory, status=status, revised_at=event.at, disputed_at="")
 
 
 def _corroborate(memory: Memory, event: Event, fact: MemoryCorroborated) -> Memory:
@@ -237,12 +242,20 @@ def _corroborate(memory: Memory, event: Event, fact: MemoryCorroborated) -> Memo
     return _approve(corroborated_memory, event) if event.channel is Channel.PERSON else corroborated_memory
 
 
-def _approve(memory: Memory, event: Event) -> Memory:
+def _approve(memory: Memory, event: Event, over: tuple[MemoryId, ...] = ()) -> Memory:
     # Only a person raises trust; settings may approve automatically but do not raise it.
     trust = Trust.HIGH if event.channel is Channel.PERSON else memory.trust
-    if memory.status not in (Status.PROPOSED, Status.DISPUTED):
-        return replace(memory, trust=trust)
-    return _update_dispute(replace(memory, status=Status.ACTIVE, trust=trust))
+    memory = _without_contradictions(replace(memory, trust=trust), over)
+    # Two reviewers may decide for different sides before they sync; the later decision counts.
+    is_overruled = memory.status is Status.SUPERSEDED and memory.superseded_by in over
+    if memory.status not in (Status.PROPOSED, Status.DISPUTED) and not is_overruled:
+        return memory
+    return _update_dispute(replace(memory, status=Status.ACTIVE, superseded_by=None), event.at)
+
+
+def _without_contradictions(memory: Memory, settled_ids: tuple[MemoryId, ...]) -> Memory:
+    contradicts = tuple(other for other in memory.contradicts if other not in settled_ids)
+    return replace(memory, contradicts=contradicts) if settled_ids else memory
 
 
 def _restore(memory: Memory, event: Event) -> Memory:
@@ -250,14 +263,16 @@ def _restore(memory: Memory, event: Event) -> Memory:
         return memory
     # To restore is not to approve: a memory of low trust needs review again.
     status = Status.PROPOSED if memory.trust is Trust.LOW else Status.ACTIVE
-    return _update_dispute(replace(memory, status=status, superseded_by=None, revised_at=event.at))
+    return _update_dispute(replace(memory, status=status, superseded_by=None, revised_at=event.at), event.at)
 
 
-def _update_dispute(memory: Memory) -> Memory:
+def _update_dispute(memory: Memory, at: str) -> Memory:
     """Mark an active memory as disputed while contradictions or conflicting edits exist, and as active after."""
     if memory.status not in (Status.ACTIVE, Status.DISPUTED):
         return memory
-    return replace(memory, status=Status.DISPUTED if memory.contradicts or memory.rivals else Status.ACTIVE)
+    if not (memory.contradicts or memory.rivals):
+        return replace(memory, status=Status.ACTIVE, disputed_at="")
+    return replace(memory, status=Status.DISPUTED, disputed_at=memory.disputed_at or at)
 
 
 def _format_reason(reason: str) -> str:

@@ -213,6 +213,12 @@ class Memory:
     rivals: tuple[ConflictingEdit, ...] = ()
     """Edits based on an older version, until somebody settles the dispute."""
     metadata: Metadata = NO_METADATA
+    disputed_at: str = ""
+    """Since when it is disputed; empty if it is not."""
+    edited_by: str = ""
+    """The person or agent of the last edit; empty if nobody edited it."""
+    edited_through: Channel | None = None
+    """The channel of the last edit."""
 
     @property
     def about(self) -> tuple[str, ...]:
@@ -239,6 +245,16 @@ class Memory:
         # What comes from an instruction file has no actor.
         agents = [source.actor for source in self.sources if source.channel is not Channel.PERSON and source.actor]
         return agents[0] if agents else ""
+
+    @property
+    def author(self) -> str:
+        """Who wrote it as it is now: the person or agent of the last edit, else who brought it."""
+        return self.edited_by or self.agent or self.owner
+
+    @property
+    def author_channel(self) -> Channel:
+        """The channel through which its author wrote it."""
+        return self.edited_through or self.channel
 
     @property
     def stated_at(self) -> str:

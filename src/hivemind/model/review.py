@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from hivemind.formats.dataclass import dataclass
 from hivemind.model.ids import EventId, MemoryId
-from hivemind.model.memory import Kind, Memory
+from hivemind.model.memory import ConflictingEdit, Kind, Memory
 
 
 class ReviewReason(StrEnum):
@@ -26,6 +26,24 @@ class ReviewReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DisputeSide:
+    """One side of a dispute: a memory, or an edit of it that waits for a decision."""
+
+    memory: Memory
+    edit: ConflictingEdit | None = None
+
+    @property
+    def text(self) -> str:
+        """What this side says."""
+        return self.edit.text if self.edit else self.memory.text
+
+    @property
+    def at(self) -> str:
+        """When this side said it."""
+        return self.edit.at if self.edit else self.memory.recorded_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewItem:
     """A memory that waits for a person, why, and what it conflicts with."""
 
@@ -41,6 +59,15 @@ class ReviewItem:
     def group(self) -> tuple[ReviewReason, str, Kind]:
         """What memories that a person may decide together have in common: reason, origin and kind."""
         return self.reason, self.detector or self.memory.channel.value, self.memory.kind
+
+    @property
+    def sides(self) -> tuple[DisputeSide, ...]:
+        """Those between whom a person has to decide, newest first; empty if nothing contradicts the memory."""
+        # An edit of other fields than the text has no words to choose.
+        edits = [DisputeSide(memory=self.memory, edit=edit) for edit in self.memory.rivals if edit.text]
+        others = [DisputeSide(memory=memory) for memory in self.against]
+        sides = [DisputeSide(memory=self.memory), *edits, *others] if edits or others else []
+        return tuple(sorted(sides, key=lambda side: side.at, reverse=True))
 
     @property
     def is_plain_proposal(self) -> bool:

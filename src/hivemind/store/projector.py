@@ -24,7 +24,7 @@ PROJECTIONS: tuple[ModuleType, ...] = (
 OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words, vectors)
 """Modules that own tables. Memories update the word index themselves, and a follower adds the vectors."""
 
-VERSION = 10
+VERSION = 11
 """Raised whenever a projection changes its schema or meaning; an older store is then rebuilt."""
 
 SCHEMA = """

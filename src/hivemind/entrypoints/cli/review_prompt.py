@@ -10,14 +10,35 @@ import click
 from hivemind.app import Hivemind
 from hivemind.entrypoints.cli.framework import INTERRUPTED
 from hivemind.entrypoints.cli.output import note, print_heading, print_memory, quote, summarise
+from hivemind.formats.timestamps import format_date
 from hivemind.model.review import ReviewItem, Selection
 from hivemind.text.clean import first_line, plural
+from hivemind.text.fence import format_label
 
+SIDE_KEYS = "123456789"
 LONGEST_QUOTE = 160
 """Enough to judge a proposal by what it rests on; `d` shows all sources."""
-REPORTS = {"a": "approved", "o": "approved", "e": "edited", "m": "merged", "r": "rejected"}
+REPORTS = {
+    "a": "approved", "e": "edited", "m": "merged", "r": "rejected", "n": "rejected", "b": "settled",
+    **dict.fromkeys(SIDE_KEYS, "settled"),
+}  # fmt: skip
 """What each key did, for the last line."""
 GROUP_KEYS = ("A", "R")
+HELP = {
+    "1-9": "keep this side of a dispute; it supersedes the others",
+    "b": "both are true: end the dispute, and keep all sides",
+    "n": "neither is true: reject all sides of a dispute",
+    "a": "approve, or confirm that it is still correct",
+    "r": "reject: the same text is refused from now on",
+    "A R": "approve or reject all that are like it",
+    "e": "write a new wording in its place",
+    "m": "write one wording in place of all sides of a dispute",
+    "d": "show all fields and sources",
+    "s": "skip for now",
+    "u": "undo the last decision",
+    "q": "quit; what is decided stays decided",
+    "?": "show these keys",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +63,7 @@ class ReviewPrompt:
         read_key: Callable[[], str] = click.getchar,
     ) -> None:
         self._mind = mind
-        self._queue = queue
+        self._queue = list(queue)
         self._everywhere = everywhere
         # A parameter, because a test has no terminal that could send keys.
         self._read_key = read_key
@@ -73,15 +94,22 @@ class ReviewPrompt:
 
     def _find_undecided(self, start: int) -> int:
         """The position of the next memory without a decision; the length of the queue if there is none."""
-        decided_ids = self._decided_ids
-        positions = range(start, len(self._queue))
-        return next((place for place in positions if self._queue[place].memory.id not in decided_ids), len(self._queue))
+        for position in range(start, len(self._queue)):
+            # To settle one dispute may change others, or end them.
+            if item := self._look_again(self._queue[position]):
+                self._queue[position] = item
+                return position
+        return len(self._queue)
+
+    def _look_again(self, item: ReviewItem) -> ReviewItem | None:
+        is_decided = item.memory.id in self._decided_ids
+        return None if is_decided else self._mind.review.look_again(item, everywhere=self._everywhere)
 
     def _sum_up(self) -> None:
         counts = Counter[str]()
         for decision in self._decisions:
             counts[decision.report] += len(decision.memory_ids)
-        left_count = len(self._queue) - sum(counts.values())
+        left_count = sum(self._look_again(item) is not None for item in self._queue)
         summary = ", ".join(f"{count} {report}" for report, count in sorted(counts.items()))
         note(f"\n{summary or 'Nothing decided'}; {left_count} left in this queue.")
 
@@ -105,27 +133,39 @@ class ReviewPrompt:
         """Print a memory with no more than a decision needs, so that a hundred can be read."""
         item = self._queue[position]
         print_heading(f"{position + 1} of {len(self._queue)}: {item.memory.kind}, {item.why}")
+        if item.sides:
+            self._show_sides(item)
+            return
         click.echo(quote(item.memory.text, ""))
         # A quotation that only repeats the text would be read for nothing.
         evidence = next((source.quote for source in item.memory.sources if source.quote), "")
         if evidence and evidence not in item.memory.text:
             click.echo(click.style(quote(first_line(evidence, LONGEST_QUOTE), "  from: "), dim=True))
-        for other in item.against:
-            click.echo("contradicts")
-            click.echo(quote(other.text, "  "))
-            note(f"  {summarise(other)}")
+
+    def _show_sides(self, item: ReviewItem) -> None:
+        """Print the sides of a dispute below each other, each with its key."""
+        for key, side in zip(SIDE_KEYS, item.sides, strict=False):
+            click.echo(click.style(f"{key}  ", bold=True) + quote(side.text, "   ").lstrip())
+            if side.edit:
+                label = format_label("edit", side.edit.by, format_date(side.edit.at))
+            else:
+                is_elsewhere = self._mind.checkout.is_elsewhere(side.memory.repo)
+                label = summarise(side.memory, is_elsewhere=is_elsewhere)
+            note(f"   {label}")
 
     def _choices(self, item: ReviewItem) -> dict[str, str]:
         group_size = len(self._group(item))
-        choices = {"a": "still correct" if item.reason.asks_for_verification else "approve"}
-        if item.against:
-            choices |= {"o": "approve over it", "m": "merge"}
-        choices["r"] = "reject"
+        if item.sides:
+            choices = {key: f"keep {key}" for key, _ in zip(SIDE_KEYS, item.sides, strict=False)}
+            choices |= {"b": "both true" if len(item.sides) == 2 else "all true", "n": "neither", "m": "merge"}
+            # An edit is a wording of the same memory, so only one of them can stay.
+            choices = {key: what for key, what in choices.items() if item.against or key not in ("b", "m")}
+        else:
+            choices = {"a": "still correct" if item.reason.asks_for_verification else "approve"}
+            choices |= {"r": "reject", "e": "edit"}
         # A new wording is stored in the repository of this directory, so it cannot replace one of another.
         if self._mind.checkout.is_elsewhere(item.memory.repo):
-            choices.pop("m", None)
-        else:
-            choices["e"] = "edit"
+            choices = {key: what for key, what in choices.items() if key not in ("m", "e")}
         if group_size > 1:
             choices |= {"A": f"approve all {group_size}", "R": f"reject all {group_size}"}
         choices |= {"d": "details", "s": "skip"}
@@ -135,7 +175,8 @@ class ReviewPrompt:
 
     def _ask(self, choices: Mapping[str, str], position: int) -> str:
         """Read keys until one of them decides; other keys are ignored, so that a slip changes nothing."""
-        click.echo(" · ".join(f"{click.style(key, bold=True)} {what}" for key, what in choices.items()))
+        shown_choices = {**choices, "?": "help"}
+        click.echo(" · ".join(f"{click.style(key, bold=True)} {what}" for key, what in shown_choices.items()))
         while True:
             try:
                 key = self._read_key()
@@ -145,8 +186,13 @@ class ReviewPrompt:
             except KeyboardInterrupt:
                 # Reading single keys turns the signal off, and Ctrl-C arrives as a key.
                 sys.exit(INTERRUPTED)
-            if key == "d" and "d" in choices:
-                print_memory(self._queue[position].memory)
+            if key == "?":
+                for name, what in HELP.items():
+                    click.echo(f"{click.style(f'{name:>3}', bold=True)}  {what}")
+            elif key == "d" and "d" in choices:
+                item = self._queue[position]
+                for memory in (item.memory, *item.against):
+                    print_memory(memory)
             elif key in choices:
                 return key
 
@@ -182,13 +228,22 @@ class ReviewPrompt:
         match key:
             case "a" if item.reason.asks_for_verification:
                 mind.review.verify(memory.id, everywhere=everywhere)
-            case "a" | "o":
-                mind.approve(memory.id, over=key == "o", everywhere=everywhere)
-            case "r":
-                mind.reject(memory.id, everywhere=everywhere)
+            case "a":
+                mind.approve(memory.id, everywhere=everywhere)
+            case "r" | "n":
+                for rejected_memory in (memory, *item.against):
+                    mind.reject(rejected_memory.id, everywhere=everywhere)
+            case "b":
+                mind.review.settle(memory.id, *(other.id for other in item.against), everywhere=everywhere)
+            case _ if key in SIDE_KEYS:
+                side = item.sides[SIDE_KEYS.index(key)]
+                if side.edit:
+                    mind.edit(side.memory.id, side.text, everywhere=everywhere)
+                else:
+                    mind.approve(side.memory.id, everywhere=everywhere)
             case _:
-                wording = click.edit(memory.text) or memory.text
-                replaces = [memory.id, *(other.id for other in item.against if key == "m")]
+                wording = click.edit("\n".join(side.text for side in item.sides) or memory.text) or memory.text
+                replaces = [memory.id, *(other.id for other in item.against)]
                 mind.remember(
                     wording.strip(), scope=memory.scope, kind=memory.kind, tags=memory.tags, subject=memory.subject,
                     replaces=replaces, metadata=memory.metadata,

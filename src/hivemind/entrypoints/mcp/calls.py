@@ -7,9 +7,10 @@ from hivemind.app import Hivemind, Mind, client_of
 from hivemind.formats.timestamps import format_date
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory, Source, Status
+from hivemind.model.review import ReviewItem
 from hivemind.model.scope import Scope
 from hivemind.text.clean import first_line, plural
-from hivemind.text.fence import CONTINUATION_PREFIX, format_field, format_label, quote_text, wrap_in_fence
+from hivemind.text.fence import CONTINUATION_PREFIX, format_entry, format_field, format_label, quote_text, wrap_in_fence
 
 Arguments = Mapping[str, Any]
 
@@ -118,7 +119,7 @@ def review(mind: Mind, arguments: Arguments) -> str:
         memory = decide(arguments.get("id") or "", reason=arguments.get("reason") or "")
         return f"{shorten_id(memory.id)} is now {memory.status}."
     queue = mind.review.queue(limit=QUEUE_SHOWN)
-    lines = [f"[{format_label(shorten_id(item.memory.id), item.why)}] {_excerpt(item.memory)}" for item in queue]
+    lines = [line for item in queue for line in _list_item(item)]
     return wrap_in_fence(UNAPPROVED, "\n".join(lines)) if lines else "Nothing to review."
 
 
@@ -166,12 +167,21 @@ CALLS: dict[str, Callable[[Mind, Arguments], str]] = {
 }
 
 
+def _list_item(item: ReviewItem) -> list[str]:
+    """List a memory that waits, and the other sides of its dispute."""
+    others = [
+        format_entry(_excerpt(other), shorten_id(other.id), f"the other side of {shorten_id(item.memory.id)}")
+        for other in item.against
+    ]
+    return [format_entry(_excerpt(item.memory), shorten_id(item.memory.id), item.why), *others]
+
+
 def _excerpt(memory: Memory) -> str:
     return first_line(memory.text, 160)
 
 
 def _list_memories(memories: Iterable[Memory]) -> str:
-    return wrap_in_fence(DATA, "\n".join(f"[{shorten_id(memory.id)}] {_excerpt(memory)}" for memory in memories))
+    return wrap_in_fence(DATA, "\n".join(format_entry(_excerpt(memory), shorten_id(memory.id)) for memory in memories))
 
 
 def _describe_status(memory: Memory) -> str:

@@ -108,7 +108,7 @@ TOOLS: tuple[Json, ...] = (
     _tool(
         "review",
         "List memories that need a person's review (disputed, stale, overdue, proposed); or decide one, if the user's "
-        "settings let agents.",
+        "settings let agents. To approve one side of a dispute settles it.",
         {"decide": _one_of("approve", "reject"), "id": ID, "reason": _text()},
     ),
     _tool(

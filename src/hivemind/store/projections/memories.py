@@ -62,7 +62,10 @@ CREATE TABLE memories (
     agent TEXT NOT NULL,
     session_id TEXT NOT NULL,
     file_path TEXT NOT NULL,
-    metadata TEXT NOT NULL        -- a JSON object
+    metadata TEXT NOT NULL,       -- a JSON object
+    disputed_at TEXT NOT NULL,
+    edited_by TEXT NOT NULL,
+    edited_through TEXT           -- the channel of the last edit
 ) STRICT;
 CREATE INDEX memories_place ON memories (repo, status, recorded_at, scope);
 CREATE INDEX memories_time ON memories (recorded_at, id);
@@ -227,6 +230,12 @@ def find_anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list
 def find_unanchored(db: Database, query: Query) -> list[Memory]:
     """Memories without code anchors that match the query's filters, newest first."""
     return _select_fitting(db, query, f"m.anchors = '[]' ORDER BY {NEWEST_FIRST}")
+
+
+def find_opposed(db: Database, memory_id: str) -> list[Memory]:
+    """Memories that wait for review and contradict this one, whether or not it names them too."""
+    is_against = "EXISTS (SELECT 1 FROM json_each(m.contradicts) WHERE value = ?)"
+    return _select(db, f"m.status IN ('proposed', 'disputed') AND {is_against} ORDER BY recorded_at, id", memory_id)
 
 
 def has_anchors(db: Database, query: Query) -> bool:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ from hivemind.entrypoints.cli.output import (
     print_table,
     progress,
     quote,
+    summarise,
+    warn_about_memory,
 )
 from hivemind.entrypoints.cli.review_prompt import ReviewPrompt
 from hivemind.errors import InvalidInput
@@ -43,7 +46,7 @@ from hivemind.model.erasure import Erasure
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory
 from hivemind.model.reports import Mention, Mentions, MentionSort
-from hivemind.model.review import Consolidation, MemoryChange, Selection
+from hivemind.model.review import Consolidation, MemoryChange, ReviewItem, Selection
 from hivemind.model.scope import Scope
 from hivemind.text.clean import first_line, plural
 
@@ -77,9 +80,20 @@ def review(ctx: click.Context, only_list: bool, limit: int, everywhere: bool) ->
         queue = mind.review.queue(limit=limit, everywhere=everywhere)
         if only_list or not queue or wants("json") or not on_terminal():
             rows = [[shorten_id(item.memory.id), item.why, first_line(item.memory.text, 90)] for item in queue]
-            emit_rows(queue, ["id", "why", "text"], rows, if_empty="Nothing to review.")
+            emit_rows(
+                queue, ["id", "why", "text"], rows, if_empty="Nothing to review.", on_screen=lambda: _print_queue(queue)
+            )
             return
         ReviewPrompt(mind, queue, everywhere=everywhere).run()
+
+
+def _print_queue(queue: Sequence[ReviewItem]) -> None:
+    """Print the queue as a table in which the other sides of a dispute stand below its newest."""
+    rows = []
+    for item in queue:
+        rows.append([shorten_id(item.memory.id), item.why, first_line(item.memory.text, 90)])
+        rows += [[shorten_id(other.id), "the other side", first_line(other.text, 90)] for other in item.against]
+    print_table(["id", "why", "text"], rows)
 
 
 @review.command("dispute")
@@ -93,6 +107,21 @@ def dispute(memory: str, other: str, **options: Any) -> None:
     hivemind review dispute 3f9a2c1e 5b2e91aa --reason "the port cannot be both"
     """
     apply_to_memory(lambda mind, *ids, **more: mind.review.dispute(*ids, **more), "Disputed", memory, other, **options)
+
+
+@review.command("settle")
+@memory_argument
+@click.argument("other", metavar="OTHER_ID", shell_complete=complete_memory_id)
+@reason_option
+def settle(memory: str, other: str, **options: Any) -> None:
+    """End the dispute of two memories that are both true.
+
+    If only one of them is true: 'hivemind approve' the one that is.
+
+    \b
+    hivemind review settle 3f9a2c1e 5b2e91aa
+    """
+    apply_to_memory(lambda mind, *ids, **more: mind.review.settle(*ids, **more), "Settled", memory, other, **options)
 
 
 @review.command("promote")
@@ -218,19 +247,27 @@ def _print_plan(plan: Consolidation) -> None:
 @memories_argument
 @everywhere_option
 @all_from_option
-@click.option("--over", is_flag=True, help="Supersede what contradicts it.")
+# Scripts may still say it; every approval settles the dispute now.
+@click.option("--over", is_flag=True, hidden=True)
 @reason_option
 @yes_option
-def approve(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: bool, **options: Any) -> None:
-    """Approve proposals; --over settles a dispute in favour of one.
+def approve(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: bool, over: bool, reason: str) -> None:
+    """Approve proposals, or the side of a dispute that is right.
+
+    What contradicts an approved memory is superseded; 'restore' brings it back. If both are true: 'hivemind review
+    settle'.
 
     \b
     hivemind approve 3f9a2c1e 5b2e91aa
-    hivemind approve 3f9a2c1e --over
     hivemind approve --all-from commands
     """
     ids = _select_proposals(memories, all_from, "Approve", everywhere=everywhere, yes=yes)
-    apply_to_memories(Hivemind.approve, "Approved", ids, everywhere=everywhere, **options)
+    with open_mind() as mind:
+        superseded_memories = mind.review.find_superseded_by(ids, everywhere=everywhere)
+    apply_to_memories(Hivemind.approve, "Approved", ids, everywhere=everywhere, reason=reason)
+    for memory in superseded_memories:
+        remedy = f"Bring it back: hivemind restore {shorten_id(memory.id)}"
+        warn_about_memory(f"superseded {summarise(memory)}", first_line(memory.text), remedy)
 
 
 @commands.command("reject")
@@ -327,8 +364,8 @@ def rollback(
             count = mind.review.undo_rollback(undo)
             emit({"undone": count}, f"Undid the rollback of {plural(count, 'memory')}.")
             return
-        options = {"include_approved": include_approved, "everywhere": everywhere}
-        name, changes = mind.review.rollback(selection, dry_run=True, **options)
+        roll_back = partial(mind.review.rollback, selection, include_approved=include_approved, everywhere=everywhere)
+        name, changes = roll_back(dry_run=True)
         approved_count, elsewhere_count = mind.review.count_kept_by_rollback(selection, everywhere=everywhere)
         if approved_count and not include_approved:
             kept = plural(approved_count, "memory")
@@ -342,7 +379,7 @@ def rollback(
         if dry_run or not changes:
             return
         confirm(f"Roll back {plural(len(changes), 'memory')}?", yes=yes)
-        name, changes = mind.review.rollback(selection, reason=reason, **options)
+        name, changes = roll_back(reason=reason)
     undo_hint = f"Undo: hivemind rollback --undo {name}"
     emit({"rollback": name, "changes": changes}, f"Rolled back {plural(len(changes), 'memory')}. {undo_hint}")
 

@@ -40,12 +40,24 @@ def _promote(request: PageRequest, memory_id: str) -> None:
     path.write_text(after, "utf-8")
 
 
+def _take_edit(request: PageRequest, memory_id: str) -> None:
+    """Settle the edits of a memory that wait for a decision in favour of the one that the form names."""
+    memory = request.mind.show(memory_id, everywhere=request.everywhere)
+    texts = {str(edit.id): edit.text for edit in memory.rivals}
+    edit_id = request.form.get("edit", "")
+    if edit_id not in texts:
+        raise NotFound("somebody has decided about this edit; reload the page")
+    request.mind.edit(memory_id, texts[edit_id], **_options(request))
+
+
+def _settle(request: PageRequest, memory_id: str) -> None:
+    request.mind.review.settle(memory_id, *request.form.get("others", "").split(), **_options(request))
+
+
 ACTS: dict[str, Act] = {
     "approve": (Right.REVIEW, lambda request, memory_id: request.mind.approve(memory_id, **_options(request))),
-    "prefer": (
-        Right.REVIEW,
-        lambda request, memory_id: request.mind.approve(memory_id, over=True, **_options(request)),
-    ),
+    "take": (Right.REVIEW, _take_edit),
+    "settle": (Right.REVIEW, _settle),
     "reject": (Right.REVIEW, lambda request, memory_id: request.mind.reject(memory_id, **_options(request))),
     "restore": (Right.REVIEW, lambda request, memory_id: request.mind.restore(memory_id, **_options(request))),
     "retract": (Right.WRITE, lambda request, memory_id: request.mind.forget(memory_id, **_options(request))),
@@ -61,7 +73,8 @@ ACTS: dict[str, Act] = {
     "publish": (Right.SHARE, lambda request, memory_id: request.machine.team.publish([memory_id])),
 }
 CONFIRMATIONS = {
-    "approve": "Approved.", "prefer": "Approved; the memories it contradicts are superseded.",
+    "approve": "Approved; anything that contradicts it is superseded.", "take": "The edit was taken.",
+    "settle": "Settled; both stand.",
     "reject": "Rejected; the same text will be refused.", "restore": "Restored.",
     "retract": "Forgotten; Restore brings it back.",
     "verify": "Marked as still correct.", "dispute": "Marked as disputed.", "revise": "Saved.",
@@ -85,7 +98,7 @@ def page(request: PageRequest) -> Response:
             for previous, step in zip((None, *history), history, strict=False)
         ],
         receipts=explanation.receipts,
-        against=request.mind.browse.get_all(memory.contradicts, everywhere=request.everywhere),
+        against=request.mind.review.find_other_sides(memory, everywhere=request.everywhere),
         elsewhere=label_other_repository(memory.repo) if is_elsewhere else "",
         behind=request.mind.code.behind(memory) if Right.FILES in request.visitor.may else (),
         confirmation=CONFIRMATIONS.get(request.query.get("did", ""), ""),

@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from hivemind.entrypoints.viewer.pages.memory import CONFIRMATIONS, perform
 from hivemind.entrypoints.viewer.request import PageRequest
+from hivemind.model.memory import Memory
 from hivemind.model.review import ReviewItem
 
 MAX_QUEUE = 100
@@ -17,16 +18,23 @@ def page(request: PageRequest) -> Response:
     mind = request.mind
     queue = mind.review.queue(limit=MAX_QUEUE, everywhere=request.everywhere)
     prefix = request.query.get("at", "")
-    matches = (place for place, item in enumerate(queue) if prefix and item.memory.id.startswith(prefix))
+    matches = (
+        place
+        for place, item in enumerate(queue)
+        if prefix and any(memory.id.startswith(prefix) for memory in _list_memories(item))
+    )
     position = next(matches, 0)
     item = queue[position] if queue else None
-    sources = item.memory.sources if item else ()
+    sources = [(memory, source) for memory in _list_memories(item) for source in memory.sources] if item else []
     return request.render(
         "review.html",
         queue=queue,
         position=position,
         item=item,
-        evidence=[(source, mind.sessions.observation(source.event) if source.event else None) for source in sources],
+        evidence=[
+            (memory, source, mind.sessions.observation(source.event) if source.event else None)
+            for memory, source in sources
+        ],
         group=_find_group(item, queue) if item else (),
         behind=mind.code.behind(item.memory) if item else (),
         next=queue[position + 1].memory.id if position + 1 < len(queue) else "",
@@ -44,6 +52,10 @@ def decide(request: PageRequest) -> Response:
     return request.redirect(
         "/review", at=request.form.get("next", ""), did=name, batch=batch, was=memory_id, everywhere=across
     )
+
+
+def _list_memories(item: ReviewItem) -> tuple[Memory, ...]:
+    return item.memory, *item.against
 
 
 def _find_group(item: ReviewItem, queue: Sequence[ReviewItem]) -> tuple[ReviewItem, ...]:

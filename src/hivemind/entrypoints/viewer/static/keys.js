@@ -52,7 +52,7 @@ addEventListener("keydown", (event) => {
     setTimeout(() => (awaitsPage = false), 1500);
   } else if (key === "/") document.querySelector("[data-find]")?.focus();
   else if (key === "?") help.showModal();
-  else if (/^[a-z]$/.test(key) && press(key)) used = true;
+  else if (/^[a-z1-9]$/.test(key) && press(key)) used = true;
   else if (key === "j") select(1);
   else if (key === "k") select(-1);
   else used = false;
