@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from hivemind import Hivemind, Scope
+from hivemind import Hivemind, Kind, Scope
 from hivemind.entrypoints.cli.review_prompt import ReviewPrompt
 from hivemind.errors import InvalidInput
 from hivemind.model.memory import Memory, Status, Trust
-from hivemind.model.review import Selection
+from hivemind.model.review import ReviewReason, Selection
 from hivemind.settings import Settings
 from tests.command_line import run, run_json
 from tests.conftest import AGENT, Clock, Open
@@ -39,6 +39,18 @@ def test_a_dispute_is_one_item_under_its_newest_side(mind: Hivemind) -> None:
 
     assert (item.memory.id, [side.id for side in item.against]) == (newer.id, [older.id])
     assert [side.text for side in item.sides] == ["API port is 9090", "API port is 8080"]
+
+
+def test_a_side_that_is_overdue_too_waits_once(mind: Hivemind, clock: Clock) -> None:
+    mind.remember("API port is 8080", verify_by="1d")
+    mind.remember("API port is 9090")
+    clock.advance(days=2)
+
+    disputed = mind.review.queue()
+    mind.approve(disputed[0].against[0].id)
+
+    assert [item.reason for item in disputed] == [ReviewReason.DISPUTED]
+    assert [item.reason for item in mind.review.queue()] == [ReviewReason.OVERDUE]
 
 
 @pytest.mark.usefixtures("mind")
@@ -223,3 +235,56 @@ def test_an_agent_that_may_not_review_settles_nothing(open_mind: Open, home: Pat
     assert [person.show(side.id).status for side in sides] == [Status.DISPUTED] * 2
     assert replacement.id in person.show(sides[0].id).contradicts
     agent.close()
+
+
+def entries(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("- ")]
+
+
+def test_the_brief_tells_both_sides_the_newer_first_with_the_date_of_the_dispute(mind: Hivemind, clock: Clock) -> None:
+    older = mind.remember("Deploys run on Fridays", kind=Kind.CONVENTION)
+    clock.advance(days=9)
+    newer = mind.remember("Deploys never run on Fridays", kind=Kind.CONVENTION)
+
+    first, second = entries(mind.brief().text)
+
+    assert "never" in first
+    assert f"disputed by {older.id[:8]} since 2026-03-10" in first
+    assert f"disputed by {newer.id[:8]} since 2026-03-10" in second
+
+
+@pytest.mark.parametrize("tokens", range(100, 500, 20))
+def test_brief_and_recall_tell_both_sides_or_neither_whatever_fits(tokens: int, open_mind: Open, home: Path) -> None:
+    mind = open_mind()
+    mind.remember("Deploys go to the port 8080 of the machine behind the proxy " + "far away " * 12, subject="port")
+    mind.remember("Deploys go to the port 9090 of the machine behind the proxy", subject="port")
+    mind.remember("Deploys are watched by two people", kind=Kind.CONVENTION)
+    settings = Settings(home=home, person="ada", brief_tokens=tokens)
+    with Hivemind.open(directory=home.parent, settings=settings, writer=AGENT) as agent:
+        texts = agent.brief().text, agent.recall("where do deploys go", max_tokens=tokens).text
+
+    for text in texts:
+        assert ("port 8080" in text) == ("port 9090" in text)
+    assert tokens < 300 or "port 9090" in texts[1]
+
+
+def test_a_side_that_the_brief_would_not_tell_by_itself_comes_with_the_other(open_mind: Open) -> None:
+    person, agent = open_mind(), open_mind(writer=AGENT)
+    person.remember("API port is 8080")
+    # What agents note as facts is not in a brief unless a person approved it.
+    agent.remember("API port is 9090")
+    agent.remember("The sky was grey")
+
+    told = entries(person.brief().text)
+
+    assert ["9090" in told[0], "8080" in told[1], len(told)] == [True, True, 2]
+
+
+def test_a_question_gets_both_sides_although_only_one_has_its_words(mind: Hivemind) -> None:
+    older = mind.remember("Kubernetes listens on 8080", subject="api port")
+    newer = mind.remember("Everything moved to 9090", subject="api port")
+
+    hits = mind.recall("Kubernetes").hits
+
+    assert [hit.memory.id for hit in hits[:2]] == [newer.id, older.id]
+    assert [len(mind.recall("Kubernetes", limit=limit).hits) for limit in (1, 2)] == [1, 2]

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -19,13 +19,13 @@ from hivemind.errors import StoreError, Unavailable
 from hivemind.formats import timestamps
 from hivemind.model.events import MemoriesRecalled, ShownMemory, ShownSessionPassage
 from hivemind.model.ids import ReceiptId
-from hivemind.model.memory import Memory
+from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import CODE_BEHIND, Hit, Occasion, Query, Recall, Receipt
 from hivemind.model.scope import Scope, Visibility
 from hivemind.recall import at_action, fit
 from hivemind.recall import brief as briefs
 from hivemind.recall import sessions as past_sessions
-from hivemind.recall.conflict import mark_conflicts
+from hivemind.recall.conflict import drop_last, join_sides, mark_conflicts
 from hivemind.recall.prompt import find_for_prompt
 from hivemind.recall.staleness import Judge, label_stale
 from hivemind.store.projections import memories, receipts, sessions
@@ -142,9 +142,10 @@ class Answers:
         stale = [hit for hit in self._stale(query, standing, end) if hit.memory.id not in standing_ids]
         room = query.max_tokens - briefs.FRAME_TOKENS
         # At most a third for doubts: they warn, but the brief is there for what holds.
-        first = fit(stale, MOST_DOUBTS, room // 3)
+        first = fit(_without_disputed(stale), MOST_DOUBTS, room // 3)
         shown_ids = standing_ids | {hit.memory.id for hit in first}
-        first += fit(self._told_before_compaction(query, shown_ids, end), MOST_DOUBTS, room // 3)
+        earlier = self._told_before_compaction(query, shown_ids, end)
+        first += fit(_without_disputed(earlier), MOST_DOUBTS, room // 3)
         hits = (*first, *briefs.fit_shares(standing, room - sum(hit.tokens for hit in first)))
         return self._render(query, hits, more=len(first) + len(standing) - len(hits), is_unasked=True)
 
@@ -170,11 +171,13 @@ class Answers:
         known_ids = self._told_before() if text else ()
         standing = [hit for hit in briefs.find_standing(context.store.db, query) if hit.memory.id not in known_ids]
         asked_hits = {hit.memory.id: hit for hit in (*answers, *linked_hits)}
-        in_order = self.mark_stale([asked_hits[memory_id] for memory_id in dict.fromkeys(asked_ids)], query)
+        requested = [asked_hits[memory_id] for memory_id in dict.fromkeys(asked_ids)]
+        in_order = self.mark_stale(join_sides(context.store.db, requested, query), query)
+        in_order_ids = {hit.memory.id for hit in in_order}
         room = query.max_tokens - briefs.FRAME_TOKENS
         # What fits the task comes first; the rest of the brief shares what is left.
         first = fit(in_order, len(in_order) + 1, room)
-        others = self.mark_stale([hit for hit in standing if hit.memory.id not in asked_hits], query)
+        others = self.mark_stale([hit for hit in standing if hit.memory.id not in in_order_ids], query)
         return self._render(
             query, (*first, *briefs.fit_shares(others, room - sum(hit.tokens for hit in first))), asked_ids
         )
@@ -273,14 +276,16 @@ class Answers:
         hits = mark_conflicts(briefs.mark_unasked(hits) if is_unasked else hits)
         # Labels and conflicts were added after fitting and cost tokens too.
         while hits and briefs.count_entry_tokens(hits) > query.max_tokens - briefs.FRAME_TOKENS:
-            hits, more = hits[:-1], more + 1
+            shorter = drop_last(hits)
+            hits, more = shorter, more + len(hits) - len(shorter)
         answer = self.with_receipt(Recall(query=query, hits=hits, text=""), is_unasked=is_unasked)
         frame = briefs.Frame(mark=self._make_mark(hits), receipt=answer.receipt or "", more=more)
         return self.say_if_behind(replace(answer, text=briefs.render_brief(hits, frame, asked_ids=asked_ids)))
 
     def at_action(self, query: Query, hits: Iterable[Hit], heading: str, occasion: Occasion) -> Recall:
         """Render the memories that concern an action and fit the budget, and record a receipt with the occasion."""
-        marked_hits = mark_conflicts(briefs.mark_unasked(self.mark_stale(hits, query)))
+        all_sides = join_sides(self._context.store.db, hits, query)
+        marked_hits = mark_conflicts(briefs.mark_unasked(self.mark_stale(all_sides, query)))
         fitting = fit(marked_hits, at_action.MOST_HITS, query.max_tokens - at_action.FRAME_TOKENS)
         answer = self.with_receipt(Recall(query=query, hits=fitting, text=""), is_unasked=True, occasion=occasion.value)
         text = at_action.render_note(heading, fitting, self._make_mark(fitting), answer.receipt or "")
@@ -306,3 +311,8 @@ class Answers:
         # Receipts of this one session, whichever repository its memories came from.
         own = Visibility.of(self._context.repository, everywhere=True)
         return [line for line in receipts.find_by_session(db, session, own, 10_000) if line.at > since]
+
+
+def _without_disputed(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """Leave out what is disputed: the rest of the brief has all sides of it, or none."""
+    return (hit for hit in hits if hit.memory.status is not Status.DISPUTED)

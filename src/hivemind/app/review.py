@@ -57,10 +57,13 @@ class Review:
         items += [_stale(doubt) for doubt in (stale_memories(context) if doubts is None else doubts)]
         items.sort(key=lambda item: WEIGHT[item.reason])
         # A memory waits once, for its weightiest reason; when that is settled, the next one shows.
-        once: dict[str, ReviewItem] = {}
+        queue: list[ReviewItem] = []
+        listed_ids: set[str] = set()
         for item in items:
-            once.setdefault(item.memory.id, item)
-        return tuple(once.values())[:limit]
+            if item.memory.id not in listed_ids:
+                queue.append(item)
+                listed_ids |= {item.memory.id, *(side.id for side in item.against)}
+        return tuple(queue[:limit])
 
     def proposals_from(self, name: str, *, everywhere: bool = False) -> tuple[ReviewItem, ...]:
         """List the proposals of a detector, a session or a batch, except those that contradict a memory."""

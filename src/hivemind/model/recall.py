@@ -100,6 +100,8 @@ class Hit:
     """What a reader must know before using it: other repository, overdue, disputed."""
     may_conflict: tuple[MemoryId, ...] = ()
     """Hits that may contradict this one; certain contradictions are in ``memory.contradicts``."""
+    sides: tuple[MemoryId, ...] = ()
+    """The other sides of its dispute: all of them are told, or none."""
     tokens: int = 0
     is_sure: bool = True
     """Whether it answers the question; otherwise it is only one of the closest matches."""

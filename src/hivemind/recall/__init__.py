@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hivemind.model.recall import Hit, Query, Recall
 from hivemind.recall import nearby
 from hivemind.recall.budget import fit
-from hivemind.recall.conflict import mark_conflicts, put_newer_first
+from hivemind.recall.conflict import join_sides, mark_conflicts, put_newer_first
 from hivemind.recall.nearby import Nearby
 from hivemind.recall.rank import load_hits, rank
 from hivemind.recall.render import render
@@ -31,7 +31,7 @@ def answer(
     candidates = find_candidates(db, corrected_query, meaning)
     size, rank_word = (db.index.size, meaning.embedder.rank_word) if meaning else (0, None)
     hits_by_rank = load_hits(db, corrected_query, rank(candidates, corrected_query), size, rank_word)
-    matches = judge_staleness(hits_by_rank, query, judge)
+    matches = judge_staleness(join_sides(db, hits_by_rank, query), query, judge)
     # Sort by staleness only after fitting: it changes the order of the chosen hits, never which ones are chosen.
     hits = put_newer_first(_mark_conflicts(sort_hits(fit(matches, query.limit, query.max_tokens)), query))
     return Recall(query=query, hits=hits, text=render(hits))
@@ -39,7 +39,7 @@ def answer(
 
 def answer_about_code(db: Database, query: Query, near: Nearby, judge: Judge) -> Recall:
     """Return the memories about some code and the files near it that fit the budget."""
-    matches = judge_staleness(nearby.load_hits(db, query, near), query, judge)
+    matches = judge_staleness(join_sides(db, nearby.load_hits(db, query, near), query), query, judge)
     near = nearby.drop_if_too_long(near, query.max_tokens)
     room = replace(query, max_tokens=query.max_tokens - nearby.count_nearby_tokens(near))
     hits = put_newer_first(_mark_conflicts(sort_hits(fit(matches, room.limit, room.max_tokens)), room))
@@ -57,7 +57,7 @@ def add_linked_memories(db: Database, recall: Recall, near: Nearby, judge: Judge
     """Add the memories linked to the code that the question names, and the files near that code, to an answer."""
     query, answers = recall.query, recall.answers
     answer_ids = {hit.memory.id for hit in answers}
-    matches = nearby.load_hits(db, query, replace(near, files=()))
+    matches = join_sides(db, nearby.load_hits(db, query, replace(near, files=())), query)
     # Half of the places at most, so that a file with many memories does not displace the answers.
     linked_hits = [hit for hit in matches if hit.memory.id not in answer_ids][: max(1, query.limit // 2)]
     sure_hits = (*answers[: query.limit - len(linked_hits)], *sort_hits(judge_staleness(linked_hits, query, judge)))

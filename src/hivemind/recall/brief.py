@@ -9,11 +9,11 @@ from datetime import timedelta
 from itertools import zip_longest
 
 from hivemind.formats.dataclass import dataclass
-from hivemind.formats.timestamps import format_date, format_timestamp, parse_timestamp
-from hivemind.model.memory import Kind, Memory, Status, Trust
+from hivemind.formats.timestamps import format_timestamp, parse_timestamp
+from hivemind.model.memory import Kind, Memory, Trust
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.recall.budget import count_tokens, fit
-from hivemind.recall.conflict import put_newer_first
+from hivemind.recall.conflict import join_sides, put_newer_first
 from hivemind.recall.rank import build_labels
 from hivemind.recall.render import render_entry
 from hivemind.store.database import Database
@@ -72,7 +72,8 @@ def find_standing(db: Database, query: Query) -> tuple[Hit, ...]:
         if memory.is_valid(query.now) and (memory.trust is Trust.HIGH or memory.kind not in ONLY_IF_TRUSTED)
     ]
     by_use = sorted(current, key=_make_use_key(db, query, current), reverse=True)
-    return tuple(make_hit(memory, query, "holds here") for memory in _take_turns(_put_commands_first(by_use)))
+    hits = (make_hit(memory, query, "holds here") for memory in _take_turns(_put_commands_first(by_use)))
+    return tuple(join_sides(db, hits, query))
 
 
 def fit_shares(hits: Sequence[Hit], max_tokens: int) -> tuple[Hit, ...]:
@@ -182,9 +183,6 @@ def count_entry_tokens(hits: Iterable[Hit]) -> int:
 def make_hit(memory: Memory, query: Query, why: str) -> Hit:
     """Make a hit of a memory for the brief, shortened and with its warnings."""
     passage = memory.text if len(memory.text) <= LONGEST_ENTRY else first_line(memory.text, LONGEST_ENTRY)
-    labels = build_labels(memory, query)
-    if memory.status is Status.DISPUTED and memory.contradicts:
-        disputing_ids = ", ".join(memory_id[:8] for memory_id in memory.contradicts)
-        labels = (f"disputed by {disputing_ids} since {format_date(memory.revised_at)}",)
     signal = Signal(name="standing", score=1.0, why=why)
+    labels = build_labels(memory, query)
     return Hit(memory=memory, passage=passage, score=float(memory.trust), signals=(signal,), labels=labels)

@@ -1,6 +1,6 @@
 """Fit hits into a token budget."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -21,22 +21,43 @@ def count_tokens(text: str) -> int:
 
 
 def fit(hits: Iterable[Hit], limit: int, max_tokens: int) -> tuple[Hit, ...]:
-    """Return the first hits that fit; one that is too long is skipped for a shorter one after it."""
+    """Return the first hits that fit; one that is too long is skipped for a shorter one after it.
+
+    All sides of a dispute fit, or none; where the limit is smaller than their number, the newest are taken.
+    """
     selection: list[Hit] = []
     selection_pairs: list[set[tuple[str, str]]] = []
     tokens_left = max_tokens
-    for hit in hits:
-        # Counted as rendered: quoting adds characters to each line, and labels may be long.
-        cost = count_tokens(quote_text(hit.passage)) + count_tokens(" · ".join(hit.labels)) + LABEL_TOKENS
-        pairs = _word_pairs(hit.passage)
-        if cost > tokens_left or any(_is_duplicate(pairs, other) for other in selection_pairs):
+    for sides in _join_disputes(hits):
+        group = [replace(hit, tokens=_count_cost(hit)) for hit in sides[:limit]]
+        pairs = [_word_pairs(hit.passage) for hit in group]
+        # The sides of a dispute differ in a word or two, and each of them says something new.
+        is_repetition = len(group) == 1 and any(_is_duplicate(pairs[0], other) for other in selection_pairs)
+        cost = sum(hit.tokens for hit in group)
+        if cost > tokens_left or len(selection) + len(group) > limit or is_repetition:
             continue
-        selection.append(replace(hit, tokens=cost))
-        selection_pairs.append(pairs)
+        selection += group
+        selection_pairs += pairs
         tokens_left -= cost
         if len(selection) == limit:
             break
     return tuple(selection)
+
+
+def _join_disputes(hits: Iterable[Hit]) -> Iterator[list[Hit]]:
+    """Yield each hit by itself, but the sides of a dispute together, as soon as the last of them has come."""
+    incomplete: dict[frozenset[str], list[Hit]] = {}
+    for hit in hits:
+        dispute = frozenset((hit.memory.id, *hit.sides))
+        group = incomplete.setdefault(dispute, [])
+        group.append(hit)
+        if len(group) == len(dispute):
+            yield sorted(incomplete.pop(dispute), key=lambda side: side.memory.recorded_at, reverse=True)
+
+
+def _count_cost(hit: Hit) -> int:
+    # Counted as rendered: quoting adds characters to each line, and labels may be long.
+    return count_tokens(quote_text(hit.passage)) + count_tokens(" · ".join(hit.labels)) + LABEL_TOKENS
 
 
 def _is_duplicate(pairs: set[tuple[str, str]], other: set[tuple[str, str]]) -> bool:

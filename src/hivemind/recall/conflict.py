@@ -1,23 +1,73 @@
-"""Hits that disagree: each names the other, and the newer one comes first."""
+"""Hits that disagree: all sides of a dispute are told or none, each names the others, and the newer comes first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations
 
 from hivemind.model.ids import MemoryId, shorten_id
-from hivemind.model.memory import Memory
-from hivemind.model.recall import Hit
+from hivemind.model.memory import Memory, Status
+from hivemind.model.recall import Hit, Query, Signal
+from hivemind.recall.rank import build_labels
 from hivemind.recall.weighting import measure_code_share
+from hivemind.store.database import Database
+from hivemind.store.projections import memories
+from hivemind.text.clean import first_line
 from hivemind.text.contradiction import find_statement_conflict
 from hivemind.text.statements import parse_statements
 from hivemind.text.tokenise import extract_terms
 
 LOWEST_SCORE_SHARE = 0.3
 """Of the older hit's score: a newer one that matches much worse is about something else."""
+LONGEST_SIDE = 400
+"""Characters of the other side of a dispute; an agent can recall the rest."""
 COMMON_WORDS = 0.4
 """The share of words that two possibly contradicting notes have in common if the newer is to replace the older. Two
 functions or two long messages often look like a possible contradiction, and are about different things."""
+
+
+def join_sides(db: Database, hits: Iterable[Hit], query: Query) -> Iterator[Hit]:
+    """Yield the hits in order, each disputed one with the other sides of its dispute, the newest side first."""
+    yielded_ids: set[MemoryId] = set()
+    for hit in hits:
+        if hit.memory.id in yielded_ids:
+            continue
+        others = [memory for memory in _load_sides(db, hit.memory, query) if memory.id not in yielded_ids]
+        group = [hit, *(_make_side(memory, hit, query) for memory in others)]
+        ids = [member.memory.id for member in group]
+        yielded_ids.update(ids)
+        for member in sorted(group, key=lambda member: member.memory.recorded_at, reverse=True):
+            yield replace(member, sides=tuple(side for side in ids if side != member.memory.id))
+
+
+def _load_sides(db: Database, memory: Memory, query: Query) -> list[Memory]:
+    """Load what contradicts a disputed memory, what contradicts that in turn, and so on; the query's filters hold."""
+    sides, unread = {memory.id: memory}, [memory]
+    while unread:
+        new_ids = {
+            other for side in unread if side.status is Status.DISPUTED for other in side.contradicts
+        } - sides.keys()
+        visible = memories.get_matching(db, new_ids, query) if new_ids else []
+        # As it was then, if the question is about the past.
+        versions = [memories.get_as_of(db, other.id, query.as_of) if query.as_of else other for other in visible]
+        unread = [other for other in versions if other and other.status is Status.DISPUTED]
+        sides |= {other.id: other for other in unread}
+    return [side for side in sides.values() if side is not memory]
+
+
+def _make_side(memory: Memory, hit: Hit, query: Query) -> Hit:
+    """Make a hit of a memory that is told because another one is."""
+    signal = Signal(name="dispute", score=1.0, why=f"contradicts {shorten_id(hit.memory.id)}")
+    passage = memory.text if len(memory.text) <= LONGEST_SIDE else first_line(memory.text, LONGEST_SIDE)
+    return replace(
+        hit, memory=memory, passage=passage, signals=(signal,), labels=build_labels(memory, query), is_in_doubt=False
+    )
+
+
+def drop_last(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits without the last one and the other sides of its dispute."""
+    dropped_ids = {hits[-1].memory.id, *hits[-1].sides}
+    return tuple(hit for hit in hits if hit.memory.id not in dropped_ids)
 
 
 def mark_conflicts(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -56,10 +106,10 @@ def put_newer_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 def _corrects(older: Hit, newer: Hit) -> bool:
     """Whether a newer hit contradicts an older one and matches the question well enough to take its place."""
-    if newer.score < LOWEST_SCORE_SHARE * older.score:
-        return False
     if newer.memory.id in older.memory.contradicts:
         return True
+    if newer.score < LOWEST_SCORE_SHARE * older.score:
+        return False
     return newer.memory.id in older.may_conflict and _measure_common_words(older, newer) >= COMMON_WORDS
 
 

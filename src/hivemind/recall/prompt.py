@@ -14,6 +14,7 @@ from hivemind.recall import search
 from hivemind.recall.brief import FRAME_TOKENS, find_commands
 from hivemind.recall.budget import fit
 from hivemind.recall.confidence import compute_needed_cosine
+from hivemind.recall.conflict import join_sides
 from hivemind.recall.rank import load_hits, rank
 from hivemind.recall.search import Candidate
 from hivemind.store.database import Database
@@ -72,7 +73,7 @@ def find_for_prompt(
             hits = list(_load_best_hits(db, query, find(db, query, excluded_ids, meaning), excluded_ids))
     found_ids = {hit.memory.id for hit in hits} | excluded_ids
     hits += [hit for hit in find_commands(db, query) if hit.memory.id not in found_ids]
-    return fit(hits, query.limit, query.max_tokens - FRAME_TOKENS)
+    return fit(join_sides(db, hits, query), query.limit, query.max_tokens - FRAME_TOKENS)
 
 
 def _load_best_hits(

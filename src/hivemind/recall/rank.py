@@ -6,7 +6,8 @@ from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
 
-from hivemind.formats.timestamps import find_time_window
+from hivemind.formats.timestamps import find_time_window, format_date
+from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
@@ -292,9 +293,16 @@ def _describe_meaning(meaning: float) -> str:
     return "is loosely related to the question" if meaning > 0.2 else "is hardly related to the question"
 
 
+def _describe_status(memory: Memory) -> str:
+    if memory.status is not Status.DISPUTED:
+        return memory.status.value
+    by = f" by {', '.join(map(shorten_id, memory.contradicts))}" if memory.contradicts else ""
+    return f"disputed{by} since {format_date(memory.disputed_at)}"
+
+
 def build_labels(memory: Memory, query: Query) -> tuple[str, ...]:
     """List the warnings a reader needs: disputed, from another repository, overdue for verification, no longer true."""
-    labels = [] if memory.status is Status.ACTIVE else [memory.status.value]
+    labels = [] if memory.status is Status.ACTIVE else [_describe_status(memory)]
     if memory.repo and memory.repo not in query.sight.repos:
         labels.append(label_other_repository(memory.repo))
     if memory.is_overdue(query.moment):

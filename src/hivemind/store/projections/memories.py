@@ -181,6 +181,11 @@ def get_visible(db: Database, ids: Iterable[str], sight: Visibility) -> list[Mem
     return _select(db, f"id IN (SELECT value FROM json_each(:ids)) AND {VISIBLE}", values)
 
 
+def get_matching(db: Database, ids: Iterable[str], query: Query) -> list[Memory]:
+    """Several memories by id; those that the query's filters exclude are left out."""
+    return _select_fitting(db, query, "m.id IN (SELECT value FROM json_each(:ids))", ids=json.dumps(list(ids)))
+
+
 def find_standing_texts(db: Database, keys: Iterable[int]) -> list[tuple[MemoryId, str]]:
     """Ids and texts of the memories that are active, disputed or proposed and are not traces.
 
