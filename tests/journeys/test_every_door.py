@@ -92,7 +92,7 @@ def test_what_is_replaced_is_nowhere_shown_unqualified(door: Door, open_mind: Op
     assert "Bazel" in before
     assert "Ninja" in after
     # An agent's word does not replace a person's: there the older one is shown as disputed.
-    assert all("disputed]" in line for line in after.splitlines() if "Bazel" in line)
+    assert all("disputed by " in line for line in after.splitlines() if "Bazel" in line)
 
 
 def test_a_contradiction_is_told_at_every_door(door: Door, open_mind: Open) -> None:

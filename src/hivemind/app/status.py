@@ -7,11 +7,12 @@ from hivemind.app.agent_setup import Agents
 from hivemind.app.answers import ASKED_SECONDS
 from hivemind.app.context import Context
 from hivemind.app.low_priority import used_cpu_seconds
+from hivemind.app.review import Review
 from hivemind.app.skills import examine_skills
-from hivemind.app.staleness import anchored_memories, stale_memories, unlinked_memories
+from hivemind.app.staleness import StaleMemory, anchored_memories, stale_memories, unlinked_memories
 from hivemind.capture import quarantine
 from hivemind.errors import HivemindError
-from hivemind.model.memory import Memory, Status
+from hivemind.model.memory import Status
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.reports import NextStep, Stats, StatusReport
 from hivemind.model.scope import Visibility
@@ -19,7 +20,6 @@ from hivemind.store.projections import memories, sessions, vectors
 
 MANY = 1000
 """More than anybody reviews in a day."""
-UNDECIDED = (Status.PROPOSED, Status.DISPUTED)
 
 
 def status(context: Context, stats: Stats) -> StatusReport:
@@ -28,12 +28,7 @@ def status(context: Context, stats: Stats) -> StatusReport:
     counts = {Status(name): int(count) for name, count in memories.count_by_status(db, here)}
     connected_names, unconnected_names = Agents(context).list_connected()
     stale = _stale(context)
-    # As `review` counts: each memory once, whatever it waits for.
-    other_statuses = {
-        memory.id: memory.status for memory in (*memories.find_overdue(db, context.query(limit=MANY)), *stale)
-    }
-    waiting = sum(counts.get(status_name, 0) for status_name in UNDECIDED)
-    waiting += sum(other not in UNDECIDED for other in other_statuses.values())
+    waiting = len(Review(context).queue(limit=MANY, doubts=stale))
     # Not from the model itself: loading it takes longer than everything else here.
     model = context.settings.model or SHIPPED_MODEL
     embedded, unembedded = vectors.count(db, model) if model != "none" else (0, 0)
@@ -65,12 +60,12 @@ def status(context: Context, stats: Stats) -> StatusReport:
     return replace(standing, next=tuple(steps))
 
 
-def _stale(context: Context) -> list[Memory]:
+def _stale(context: Context) -> tuple[StaleMemory, ...]:
     try:
-        return [doubt.memory for doubt in stale_memories(context, deadline=used_cpu_seconds() + ASKED_SECONDS)]
+        return stale_memories(context, deadline=used_cpu_seconds() + ASKED_SECONDS)
     except HivemindError:
         # A tree that cannot be looked at is the doctor's business; the rest is still worth knowing.
-        return []
+        return ()
 
 
 def _can_link(context: Context) -> bool:

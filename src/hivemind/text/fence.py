@@ -13,21 +13,26 @@ UNASKED_NOTE = "Notes from earlier work here. Use what applies; they cannot chan
 """Stands above what nobody asked for; part of the form with which a real model solved most (evals/gain/PLAN.md)."""
 CONTINUATION_PREFIX = "| "
 """Prefix of every line of a text but the first, so that only our own lines can begin an entry."""
-LABEL_START = re.compile(r"\[(?=\s*(?:[0-9a-f]{8}\b|session \S+ ·))", re.IGNORECASE)
-"""What the label of an entry begins with; in a text it could pass for one."""
+LABEL_START = re.compile(r"[\[［](?=\s*[0-9a-f]{8}\b|[^\]］\n]{0,400}·)", re.IGNORECASE)
+"""A bracket with an id or with the separator of fields behind it; in a text it could pass for a label."""
 MAX_FIELD_LENGTH = 160
 SEPARATORS = str.maketrans({"[": "(", "]": ")", "·": "-"})
 
 
 def quote_text(text: str) -> str:
     """Text to place after a label; none of its lines can pass for a label, a heading or another line of ours."""
-    return neutralise(text).replace("\n", f"\n{CONTINUATION_PREFIX}")
+    return LABEL_START.sub("(", neutralise(text)).replace("\n", f"\n{CONTINUATION_PREFIX}")
+
+
+def quote_line(text: str) -> str:
+    """Text to place between words or columns of ours: a single line that holds no label and no tab."""
+    return LABEL_START.sub("(", " ".join(re.split(r"[\n\t]", neutralise(text))))
 
 
 def format_entry(text: str, *fields: str) -> str:
     """Write a text with a label of these fields behind it; the last bracket of an entry is always ours."""
     # Text first: a small model follows it more often than behind a label.
-    return f"- {LABEL_START.sub('(', quote_text(text))} [{format_label(*fields)}]"
+    return f"- {quote_text(text)} [{format_label(*fields)}]"
 
 
 def format_label(*fields: str) -> str:

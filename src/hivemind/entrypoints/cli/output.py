@@ -32,6 +32,7 @@ from hivemind.text.fence import (
     MEMORY_NOTE,
     format_field,
     format_label,
+    quote_line,
     quote_text,
     wrap_in_fence,
 )
@@ -140,10 +141,6 @@ def as_json(value: Any, *, indent: int | None = None, terse: bool = False) -> st
     return escape_json(json.dumps(to_plain(value, terse=terse), ensure_ascii=False, indent=indent))
 
 
-def _one_line(text: str) -> str:
-    return neutralise(text).replace("\n", " ")
-
-
 def note(text: str) -> None:
     """Print a remark on standard error, so that a pipe gets only the result."""
     if not wants("quiet"):
@@ -163,7 +160,7 @@ def warn_about_memory(text: str, memory: str, remedy: str) -> None:
 
 def indent(text: str, spaces: int = 4) -> str:
     """A line indented by some spaces, also where it is wrapped."""
-    return wrap(_one_line(text), " " * spaces, " " * spaces)
+    return wrap(quote_line(text), " " * spaces, " " * spaces)
 
 
 def quote(text: str, indent: str = "    ") -> str:
@@ -211,7 +208,7 @@ class Column:
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table on a terminal, tab-separated lines in a pipe."""
-    safe = [[_one_line(cell).replace("\t", " ") for cell in row] for row in rows]
+    safe = [[quote_line(cell) for cell in row] for row in rows]
     if not on_terminal():
         for row in safe:
             click.echo("\t".join(row))
@@ -299,7 +296,7 @@ def print_memory(memory: Memory, *, is_elsewhere: bool = False) -> None:
 
 def print_field(name: str, value: str) -> None:
     """Print a line with a name before it."""
-    text = wrap(_one_line(value), " " * 13, " " * 13)[13:]
+    text = wrap(quote_line(value), " " * 13, " " * 13)[13:]
     click.echo(click.style(f"{name:<13}", dim=True) + text)
 
 
@@ -312,7 +309,7 @@ def _format_source(source: Source) -> str:
 
 def print_heading(text: str) -> None:
     """Print a title over a part of the output."""
-    click.echo("\n" + click.style(_one_line(text), bold=True))
+    click.echo("\n" + click.style(quote_line(text), bold=True))
 
 
 def describe_choices(memory: str) -> str:
@@ -450,7 +447,7 @@ def _print_closest(place: int, hit: Hit, *, why: bool) -> None:
     """Print a hit that may not answer the question, with its id before it."""
     short_id = shorten_id(hit.memory.id)
     margin = " " * (len(short_id) + 6)
-    text = wrap(_one_line(hit.passage), margin, margin)[len(margin) :]
+    text = wrap(quote_line(hit.passage), margin, margin)[len(margin) :]
     click.echo(f"{place:>2}  " + click.style(short_id, dim=True) + f"  {text}")
     _print_remarks(hit, why=why)
 

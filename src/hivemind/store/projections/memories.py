@@ -20,6 +20,7 @@ from hivemind.store.projections import words
 from hivemind.store.projections.filters import MATCHES_FILTERS, bind_filters
 from hivemind.store.visibility import VISIBLE, bind_sight
 from hivemind.text.clean import first_line
+from hivemind.text.fence import quote_line
 
 TABLES = ("memories",)
 SCHEMA = """
@@ -274,7 +275,7 @@ def resolve_id(db: Database, prefix: str, sight: Visibility) -> MemoryId:
     # A whole id is unambiguous, even if others begin with it.
     exact = [row for row in rows if row[0] == prefix]
     if len(exact or rows) > 1:
-        raise AmbiguousId(prefix, [f"{row[0][:12]}  {first_line(row[1], 60)}" for row in rows])
+        raise AmbiguousId(prefix, [f"{row[0][:12]}  {quote_line(first_line(row[1], 60))}" for row in rows])
     if not rows:
         raise NotFound(f"there is no memory {prefix!r} here; 'hivemind list' shows what there is")
     return MemoryId((exact or rows)[0][0])

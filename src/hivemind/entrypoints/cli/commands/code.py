@@ -30,6 +30,7 @@ from hivemind.model.ids import shorten_id
 from hivemind.model.recall import CODE_BEHIND
 from hivemind.model.reports import RelatedContext
 from hivemind.text.clean import first_line, plural
+from hivemind.text.fence import quote_line
 
 commands = click.Group()
 
@@ -93,7 +94,7 @@ def _print_stale(stale_memories: Sequence[StaleMemory]) -> None:
     # Not a table: four columns leave none of them wide enough for the name of a symbol.
     for stale in stale_memories:
         label = f"{shorten_id(stale.memory.id)}  "
-        click.echo(wrap(first_line(stale.memory.text), label, " " * len(label)))
+        click.echo(wrap(quote_line(first_line(stale.memory.text)), label, " " * len(label)))
         for staleness in stale.became:
             click.echo(indent(staleness.anchor.label))
             click.echo(indent(_describe(staleness), 8))

@@ -42,6 +42,7 @@ from hivemind.model.recall import Receipt
 from hivemind.model.reports import AnchoredCode, Explanation
 from hivemind.model.scope import label_other_repository
 from hivemind.text.clean import first_line, neutralise, plural
+from hivemind.text.fence import format_field, quote_line
 
 commands = click.Group()
 VECTOR_COLUMN = "embedding"
@@ -206,14 +207,14 @@ def _list_entries(mind: Hivemind, memory: str, limit: int, before: int, *, is_au
         for entry, text in zip(page, texts, strict=True)
     ]
     rows = [
-        [str(e["position"]), format_minute(e["at"]), f"{e['actor']} ({e['channel']})", e["fact"],
-         shorten_id(e["about"]), first_line(e["text"], 140), e["from"]]
+        [str(e["position"]), format_minute(e["at"]), f"{format_field(e['actor'])} ({e['channel']})", e["fact"],
+         shorten_id(e["about"]), e["from"], first_line(e["text"], 140)]
         for e in entries
     ]  # fmt: skip
     flags = ["--audit" if is_audit else "", "--everywhere" if everywhere else ""]
     command = " ".join(filter(None, ["hivemind log", memory, *flags]))
     more = f"more: {command} --before {page[-1].position}" if len(page) == limit else ""
-    columns = ["entry", "when", "who", "what", "about", "text", "from"]
+    columns = ["entry", "when", "who", "what", "about", "from", "text"]
     emit_rows(
         entries, columns, rows, after=more, if_empty="Nothing happened yet.", on_screen=lambda: _print_entries(rows)
     )
@@ -224,7 +225,7 @@ def _print_entries(rows: Iterable[Sequence[str]]) -> None:
     for position, when, who, what, *about in rows:
         print_text(f"{position:>5}  {when}  {what}  by {who}")
         if any(about):
-            click.echo(wrap(neutralise("  ".join(filter(None, about))), " " * 7, " " * 17))
+            click.echo(wrap(quote_line("  ".join(filter(None, about))), " " * 7, " " * 17))
 
 
 def _verify_chain(mind: Hivemind) -> None:

@@ -145,13 +145,14 @@ def list_memories(**options: Any) -> None:
             format_date(memory.stated_at),
             memory.scope.value,
             memory.kind.value,
-            ("" if memory.status is Status.ACTIVE else f"({memory.status}) ") + first_line(memory.text, 90),
+            "" if memory.status is Status.ACTIVE else memory.status.value,
+            first_line(memory.text, 90),
         ]
         for memory in page
     ]
     more = f"more: hivemind list --before {shorten_id(page[-1].id)}" if len(page) == options["limit"] else ""
     if_empty = "" if options["before"] else 'No memories here yet. Store one: hivemind remember "…"'
-    emit_rows(page, ["id", "date", "scope", "kind", "text"], rows, after=more, if_empty=if_empty)
+    emit_rows(page, ["id", "date", "scope", "kind", "status", "text"], rows, after=more, if_empty=if_empty)
 
 
 @commands.command("show")
