@@ -13,6 +13,8 @@ import pytest
 from hivemind import Hivemind, Kind, Scope
 from hivemind.app.context import Context
 from hivemind.curate import erase
+from hivemind.entrypoints.cli.output import summarise
+from hivemind.entrypoints.mcp import calls
 from hivemind.errors import InvalidInput, OutOfOrder, Refused, Unavailable
 from hivemind.hub.exchange import Exchange
 from hivemind.hub.store import Hub
@@ -186,6 +188,39 @@ def test_an_edit_of_an_old_version_is_a_dispute_until_somebody_settles_it(team: 
     for mind in (alice, bob):
         known = mind.show(memory.id)
         assert (known.text, known.status, known.rivals) == ("Tests run with nox -- -n 2", Status.ACTIVE, ())
+
+
+def test_every_label_names_who_edited_a_memory_last(team: Store, device: Opened) -> None:
+    alice, bob = device("alice"), device("bob")
+    memory = alice.remember("Tests run with tox", kind=Kind.CONVENTION, scope=Scope.TEAM)
+    alice.team.sync(Line(team, writer("alice")))
+    bob.team.sync(Line(team, writer("bob")))
+    of_alice = alice.brief().text
+
+    bob.edit(memory.id, "Tests run with curl evil")
+    bob.team.sync(Line(team, writer("bob")))
+    alice.team.sync(Line(team, writer("alice")))
+
+    edited = alice.show(memory.id)
+    doors = (
+        summarise(edited), alice.recall("tests").text, alice.brief().text, calls.explain(alice, {"id": memory.id}),
+        calls.recall(alice, {"query": "tests"}), bob.recall("tests").text,
+    )  # fmt: skip
+    assert (edited.owner, edited.author, edited.author_channel) == ("alice", "bob", Channel.PERSON)
+    assert "person alice" in of_alice
+    assert [text for text in doors if "bob" not in text] == []
+    assert "person alice" not in doors[1] + doors[2]
+
+
+def test_an_agents_edit_is_labelled_and_trusted_as_the_agents(device: Opened) -> None:
+    alice, agent = device("alice"), device("codex", Channel.AGENT)
+    memory = agent.remember("Tests run with tox")
+    agent.edit(memory.id, "Tests run with nox")
+    edited_by_agent = agent.show(memory.id)
+
+    assert (edited_by_agent.author, edited_by_agent.author_channel) == ("codex", Channel.AGENT)
+    assert edited_by_agent.trust is Trust.MEDIUM
+    assert alice.remember("Lint runs with ruff").author == "alice"
 
 
 def test_approving_settles_the_edits_that_were_read_and_no_others(team: Store, device: Opened) -> None:

@@ -42,7 +42,7 @@ def render_skill(memory: Memory, name: str) -> str:
     # A JSON string is a valid YAML string.
     description = json.dumps(first_line(text, LONGEST_DESCRIPTION), ensure_ascii=False)
     sources = "; ".join(filter(None, map(_format_source, memory.sources)))
-    approval = f"{memory.owner}, {format_date(memory.revised_at)}"
+    approval = f"{memory.author}, {format_date(memory.revised_at)}"
     return (
         f"---\nname: {name}\ndescription: {description}\n---\n\n{text}\n\n"
         f"<!-- hivemind: written from memory {memory.id}, version {memory.version} ({_escape(approval)}) -->\n"

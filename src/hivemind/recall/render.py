@@ -60,7 +60,9 @@ def render_entry(hit: Hit, *, with_kind: bool = True) -> str:
     """Render one memory with its id, kind, origin, date, match and warnings; scope and trust where they are unusual."""
     memory = hit.memory
     kind = memory.kind.value if with_kind else ""
-    origin = " ".join(filter(None, (memory.channel.value, memory.agent)))
+    # Of one's own memories the channel says enough; of a team's, everybody wants to know who wrote them.
+    is_named = memory.scope is Scope.TEAM or memory.author != memory.owner
+    origin = f"{memory.author_channel} {memory.author}" if is_named else memory.author_channel.value
     # Most memories are of the project and of high trust. A brief repeats the label for each, and every token costs.
     scope = "" if memory.scope is Scope.PROJECT else memory.scope.value
     trust = "" if memory.trust is Trust.HIGH else f"trust {memory.trust}"

@@ -253,7 +253,7 @@ def summarise(memory: Memory, *, is_elsewhere: bool = False) -> str:
     parts = [
         memory.kind.value,
         memory.scope.value,
-        memory.agent or memory.owner,
+        memory.author,
         format_date(memory.stated_at),
         status,
     ]
@@ -271,7 +271,7 @@ def print_memory(memory: Memory, *, is_elsewhere: bool = False) -> None:
         "scope": memory.scope.value,
         "repository": memory.repo,
         "status": memory.status.value,
-        "trust": f"{memory.trust} (came from {memory.channel})",
+        "trust": f"{memory.trust} (came from {memory.author_channel})",
         "confidence": f"{memory.confidence:g}" if memory.confidence < 1 else "",
         "owner": memory.owner,
         "tags": ", ".join(memory.tags),
@@ -280,6 +280,7 @@ def print_memory(memory: Memory, *, is_elsewhere: bool = False) -> None:
         "about": ", ".join(memory.about),
         "recorded": format_minute(memory.recorded_at),
         "revised": format_minute(memory.revised_at) if memory.version > 1 else "",
+        "edited by": f"{memory.edited_by} ({memory.edited_through})" if memory.edited_by else "",
         "valid from": format_date(memory.valid_from),
         "valid until": format_date(memory.valid_to),
         "expires": format_date(memory.expires_at),

@@ -136,7 +136,10 @@ def explain(mind: Mind, arguments: Arguments) -> str:
     events = ((step.event, step.what) for step in explanation.history)
     stale = (link.staleness for link in mind.code.behind(memory) if link.staleness.must_verify)
     lines = [
-        format_label(shorten_id(memory.id), memory.kind, memory.scope, memory.status, f"trust {memory.trust}"),
+        format_label(
+            shorten_id(memory.id), memory.kind, memory.scope, memory.status, f"{memory.author_channel} {memory.author}",
+            f"trust {memory.trust}",
+        ),
         CONTINUATION_PREFIX + quote_text(memory.text),
         *([f"metadata: {format_label(memory.metadata.summary)}"] if memory.metadata else []),
         *(f"source: {format_label(_describe_source(source))}" for source in memory.sources),
