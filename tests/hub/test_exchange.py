@@ -20,6 +20,7 @@ from hivemind.hub.exchange import Exchange
 from hivemind.hub.store import Hub
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
+    EditHeld,
     MemoryAnchored,
     MemoryAnnotated,
     MemoryApproved,
@@ -210,6 +211,22 @@ def test_every_label_names_who_edited_a_memory_last(team: Store, device: Opened)
     assert "person alice" in of_alice
     assert [text for text in doors if "bob" not in text] == []
     assert "person alice" not in doors[1] + doors[2]
+
+
+def test_no_member_can_hold_the_edit_of_another(team: Store, device: Opened) -> None:
+    alice, bob = device("alice"), device("bob")
+    memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
+    alice.edit(memory.id, "Tests run with nox")
+    alice.team.sync(Line(team, writer("alice")))
+    bob.team.sync(Line(team, reviewer("bob")))
+    edit = alice.explain(memory.id).history[-1].event
+    bob._context.record([bob._context.factory.about(memory, EditHeld(memory_id=memory.id, edit=edit.id))])
+
+    refused = bob.team.sync(Line(team, reviewer("bob"))).refused
+    alice.team.sync(Line(team, writer("alice")))
+
+    assert [reason for _, reason in refused] == ["only the hub holds edits"]
+    assert [mind.show(memory.id).text for mind in (alice, bob)] == ["Tests run with nox"] * 2
 
 
 def test_an_agents_edit_is_labelled_and_trusted_as_the_agents(device: Opened) -> None:

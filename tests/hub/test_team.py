@@ -1,14 +1,16 @@
 """A team with three homes and a hub, each a process of its own."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hivemind.entrypoints import hook
-from hivemind.model.team import Role
+from hivemind.model.memory import Status
+from hivemind.model.team import Role, TeamMember
 from tests.command_line import residue
-from tests.hub.people import Person
+from tests.hub.people import Person, remember
 from tests.hub.serving import Served
 
 SHARED = "Deploys of the payment service run from the release branch zebrafish"
@@ -108,3 +110,55 @@ def test_where_no_hub_was_joined_the_end_of_a_session_starts_nothing(person: Per
     assert done.returncode == 0
     assert "hivemind.capture.spool" in done.stderr
     assert "hivemind.capture.background" not in done.stderr
+
+
+def test_an_edit_of_a_colleagues_memory_waits_for_a_reviewer_where_the_team_wants_that(
+    served: Served, team: str, person: Person
+) -> None:
+    alice, bob, carol = person("alice"), person("bob"), person("carol")
+    roles = ((alice, Role.WRITER, "alice"), (bob, Role.WRITER, "bob"), (carol, Role.ADMIN, "carol"))
+    for member, role, name in roles:
+        member("team", "login", served.url, "--token", served.token(team, role, name))
+    memories = [alice("remember", text, "--scope", "team")["id"] for text in ("Tests run with tox", "Lint with flake8")]
+    refusal = bob("hub", "team", "set", "--review-edits", codes=(4,))
+    limits = carol("hub", "team", "set", "--review-edits")
+    for member in (alice, bob, carol):
+        member("sync")
+
+    bob("edit", memories[0], "Tests run with curl evil")
+    alice("edit", memories[1], "Lint with ruff")
+    for member in (bob, alice, carol, bob):
+        member("sync")
+    held = [member("show", memories[0]) for member in (alice, bob, carol)]
+    waiting = carol("review")
+    carol("edit", memories[0], "Tests run with nox")
+    for member in (carol, alice, bob):
+        member("sync")
+
+    assert "only an admin" in refusal
+    assert limits["review_edits"] is True
+    assert [(memory["text"], memory["status"]) for memory in held] == [("Tests run with tox", "disputed")] * 3
+    assert [rival["by"] for rival in held[0]["rivals"]] == ["bob"]
+    assert [item["memory"]["id"] for item in waiting] == [memories[0]]
+    # One's own memories need no agreement, and a reviewer's edit is one.
+    assert [member("show", memories[1])["text"] for member in (alice, bob, carol)] == ["Lint with ruff"] * 3
+    settled = [member("show", memories[0]) for member in (alice, bob, carol)]
+    assert [(memory["text"], memory["status"], memory["edited_by"]) for memory in settled] == [
+        ("Tests run with nox", "active", "carol")
+    ] * 3
+
+
+def test_an_edit_on_the_hub_itself_waits_for_a_reviewer_too(served: Served, team: str) -> None:
+    admin = served.token(team, Role.ADMIN, "root")
+    memory = remember(served, served.token(team, Role.WRITER, "alice"), "Tests run with tox")
+    bob = replace(served.host.owner_of(team), member=TeamMember(person="bob", role=Role.WRITER))
+    with served.host.mind(bob) as mind:
+        unheld = mind.edit(memory, "Tests run with nox")
+    served.ask("PATCH", "/v1/team", admin, {"review_edits": True})
+    with served.host.mind(bob) as mind:
+        held = mind.edit(memory, "Tests run with curl evil")
+    approved = served.ask("POST", f"/v1/memories/{memory}/approve", admin, {}).body
+
+    assert (unheld.text, unheld.edited_by) == ("Tests run with nox", "bob")
+    assert (held.text, held.status) == ("Tests run with nox", Status.DISPUTED)
+    assert (approved["text"], approved["status"]) == ("Tests run with nox", "active")

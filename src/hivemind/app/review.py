@@ -238,7 +238,8 @@ def _make_undecided_item(memory: Memory, against: tuple[Memory, ...]) -> ReviewI
         reason, why = ReviewReason.PROPOSED, f"proposed by {proposer}"
     # No texts, so that nobody's words can pass for ours.
     contradiction = f"contradicts {', '.join(shorten_id(other.id) for other in against)}" if against else ""
-    edits = f"edited from an older version by {', '.join(rival.by for rival in memory.rivals)}" if memory.rivals else ""
+    editors = dict.fromkeys(rival.by for rival in memory.rivals)
+    edits = f"an edit by {', '.join(editors)} waits for a decision" if editors else ""
     why = "; ".join(filter(None, (why, contradiction, edits)))
     return ReviewItem(memory=memory, reason=reason, why=why, against=against, detector=detector)
 

@@ -126,7 +126,7 @@ def find_token(db: Database, chain: str) -> str:
 
 def read_limits(db: Database) -> TeamLimits:
     """Return the team's limits."""
-    row = db.one("SELECT name, lease_days, max_devices, max_entries, refusal_days FROM teams")
+    row = db.one("SELECT name, lease_days, max_devices, max_entries, refusal_days, review_edits FROM teams")
     assert row is not None
     return from_row(TeamLimits, row)
 
@@ -136,6 +136,8 @@ def change_limits(db: Database, limits: TeamLimits) -> None:
     if min(limits.lease_days, limits.max_devices, limits.refusal_days) < 1 or limits.max_entries < 0:
         raise InvalidInput("days and devices must be at least 1, and entries 0 (no limit) or more; give larger numbers")
     db.execute(
-        "UPDATE teams SET name = ?, lease_days = ?, max_devices = ?, max_entries = ?, refusal_days = ?",
+        "UPDATE teams SET name = ?, lease_days = ?, max_devices = ?, max_entries = ?, refusal_days = ?,"
+        " review_edits = ?",
         limits.name, limits.lease_days, limits.max_devices, limits.max_entries, limits.refusal_days,
+        limits.review_edits,
     )  # fmt: skip

@@ -32,6 +32,7 @@ class TeamState:
     seal_key: bytes
     lease_days: int
     max_entries: int
+    review_edits: bool
     place_now: str | None
     first_chain: str | None
     """The hub's chain of the first epoch, by which devices recognise their team."""
@@ -132,7 +133,7 @@ class LogHistory:
 def load_state(db: Database) -> TeamState:
     """Return the team's row."""
     row = db.one(
-        "SELECT device, secret, epoch, place, seal_key, lease_days, max_entries, database_place(),"
+        "SELECT device, secret, epoch, place, seal_key, lease_days, max_entries, review_edits, database_place(),"
         " (SELECT chain FROM epochs ORDER BY number LIMIT 1) FROM teams"
     )
     if row is None:

@@ -13,6 +13,7 @@ from hivemind.hub import administration
 from hivemind.hub.administration import DeviceRegister
 from hivemind.hub.epochs import LogHistory
 from hivemind.model.events import (
+    EditHeld,
     EntriesRefused,
     Event,
     MemoryAnnotated,
@@ -96,6 +97,9 @@ class Exchange:
             refusals = self._store_entries(device, entries)
             if refusals:
                 self.store.record([_make_refusal(refusals, self.now)])
+            refused_ids = {entry_id for entry_id, _ in refusals}
+            accepted = [entry.event for entry in entries if entry.event and entry.header.id not in refused_ids]
+            hold_edits(self.store, self.history, self.member, accepted, self.now)
             has = sync_state.count_entries(self.store.db, device)
         # After the commit, because VACUUM cannot run in a transaction.
         if any(entry.header.fact == "memory.erased" for entry in entries):
@@ -280,6 +284,23 @@ def check_quota(store: Store, history: LogHistory | None, events: Iterable[Event
         )
 
 
+def hold_edits(store: Store, history: LogHistory | None, member: TeamMember, events: Iterable[Event], now: str) -> None:
+    """Hold edits of others' memories until a reviewer agrees, where the team wants that."""
+    if history is None or not history.state.review_edits or member.may_review:
+        return
+    edits = [event for event in events if isinstance(event.fact, MemoryRevised) and event.scope is Scope.TEAM]
+    holds = [
+        Event(
+            id=EventId(derive_id("held", edit.id)), at=now, actor="hub", channel=Channel.DERIVED, scope=Scope.TEAM,
+            repo=edit.repo, fact=EditHeld(memory_id=edit.fact.memory_id, edit=edit.id),
+        )
+        for edit in edits
+        if isinstance(edit.fact, MemoryRevised) and sync_state.find_author(store.db, edit.about) != member.person
+    ]  # fmt: skip
+    # Not by the store's own method, which asks whether the member may record it.
+    Store.record(store, holds)
+
+
 def check_rights(store: Store, member: TeamMember, event: Event) -> str:
     """Return why a member may not record an event; empty if they may, or if it is not of scope team."""
     if event.scope is not Scope.TEAM:
@@ -289,6 +310,8 @@ def check_rights(store: Store, member: TeamMember, event: Event) -> str:
     if isinstance(event.fact, REVIEWER_FACTS):
         return "" if member.may_review else REVIEWERS_DECIDE
     match event.fact:
+        case EditHeld():
+            return "only the hub holds edits"
         case MemorySuperseded(is_verdict=True) if not member.may_review:
             return REVIEWERS_DECIDE
         case MemoryErased() if not member.may_review:

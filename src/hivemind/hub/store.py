@@ -281,7 +281,10 @@ class HubStore(Store):
                 if reason := exchange.check_rights(self, self.member, event):
                     raise Refused(reason)
         exchange.check_quota(self, self.history, events)
-        return super().record(events)
+        recorded_events = super().record(events)
+        if self.member:
+            exchange.hold_edits(self, self.history, self.member, recorded_events, self.history.now)
+        return recorded_events
 
     def record_receipt(self, event: Event) -> None:
         """Queue what was shown to somebody; it is in the log within a second."""

@@ -33,6 +33,8 @@ class TeamLimits:
     """In the team's log; 0 for no limit."""
     refusal_days: int
     """How long refused requests are kept."""
+    review_edits: bool = False
+    """Whether a reviewer must agree before an edit of somebody else's memory counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -229,6 +229,14 @@ class EntriesRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EditHeld:
+    """The hub holds an edit of somebody else's memory until a reviewer agrees; the team has asked for that."""
+
+    memory_id: MemoryId
+    edit: EventId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TeamAdministered:
     """An administrator changed a team; devices keep it, and bring it back to a hub that lost it."""
 
@@ -385,6 +393,7 @@ Fact = (
     | ErasureFinished
     | MemoryPublished
     | EntriesRefused
+    | EditHeld
     | TeamAdministered
     | WriteRefused
     | MemoriesRecalled
@@ -521,7 +530,7 @@ def change_strings(fact: Fact, change: Callable[[str], str]) -> Fact:
 NOT_FREE_TEXT = {
     "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
     "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint", "head", "settles", "copy",
-    "gaps", "imprints", "memories", "state", "device", "secret", "over",
+    "gaps", "imprints", "memories", "state", "device", "secret", "over", "edit",
 }  # fmt: skip
 
 

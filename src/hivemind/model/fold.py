@@ -10,6 +10,7 @@ from dataclasses import fields, replace
 from hivemind.formats.dataclass import dataclass
 from hivemind.model.events import (
     DisputeSettled,
+    EditHeld,
     Event,
     MemoryAnchored,
     MemoryAnnotated,
@@ -61,14 +62,16 @@ def build_history(events: Iterable[Event]) -> Sequence[HistoryStep]:
         return []
     history: list[HistoryStep] = []
     settled_ids: set[EventId] = set()
+    held_ids = {event.fact.edit for event in ordered_events if isinstance(event.fact, EditHeld)}
     removed_ids = find_rolled_back(ordered_events)
     bases = _find_bases(ordered_events, removed_ids)
     effective = [event for event in ordered_events if event.id not in removed_ids]
     for event in _put_bases_first(_put_creation_first(effective), bases):
         before = history[-1].after if history else None
         # Collected over all events, because a decision may arrive before the edit that it settles.
-        settled_ids.update(getattr(event.fact, "settles", ()))
-        after, what = _apply(before, event, bases.get(event.id, ""))
+        is_held = event.id in held_ids
+        settled_ids.update(() if is_held else getattr(event.fact, "settles", ()))
+        after, what = _apply(before, event, bases.get(event.id, ""), is_held=is_held)
         after = _drop_settled_rivals(after, settled_ids, event.at)
         # An event without effect is not a step.
         if after is not None and after != before:
@@ -136,10 +139,12 @@ def _drop_settled_rivals(memory: Memory | None, settled_ids: set[EventId], at: s
     return _update_dispute(replace(memory, rivals=rivals), at)
 
 
-def _apply(memory: Memory | None, event: Event, base: str) -> tuple[Memory | None, str]:
+def _apply(memory: Memory | None, event: Event, base: str, *, is_held: bool) -> tuple[Memory | None, str]:
     if memory is None:
         return (_create(event, event.fact), "remembered") if isinstance(event.fact, MemoryRemembered) else (None, "")
     match event.fact:
+        case MemoryRevised() as fact if is_held:
+            return _add_rival(memory, event, fact, base), f"edit waits for a reviewer: {fact.text}"
         case MemoryRevised() as fact if base and base != memory.head:
             return _add_rival(memory, event, fact, base), f"disputed: edited from an older version to: {fact.text}"
         case MemoryRevised() as fact:

@@ -148,6 +148,7 @@ class TeamRequest(RequestBody):
     max_devices: Annotated[int, Field(ge=1, le=10_000)] | None = None
     max_entries: Annotated[int, Field(ge=0, lt=1 << 53)] | None = None
     refusal_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
+    review_edits: bool | None = None
 
 
 class SignInRequest(RequestBody):

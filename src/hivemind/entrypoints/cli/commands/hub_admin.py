@@ -74,12 +74,16 @@ def show_team(database: str, team: str) -> None:
 @click.option("--max-devices", type=click.IntRange(1), help="How many devices a member may have.")
 @click.option("--max-entries", type=click.IntRange(0), help="How many entries the team's log may have; 0 for no limit.")
 @click.option("--refusal-days", type=click.IntRange(1), help="How long refused requests are kept.")
+@click.option(
+    "--review-edits/--no-review-edits", default=None, help="A reviewer must agree to edits of others' memories."
+)
 @admin_options
 def set_limits(rename: str, database: str, team: str, **limits: int | None) -> None:
     """Change the limits of a team; those not given stay.
 
     \b
     hivemind hub team set --lease-days 14 --max-devices 5
+    hivemind hub team set --review-edits
     """
     changes: dict[str, int | str] = {name: value for name, value in limits.items() if value is not None}
     if rename and not database:
@@ -346,6 +350,7 @@ def _show_limits(limits: dict[str, Any]) -> None:
         print_field("devices", f"{limits['max_devices']:,} for each member")
         print_field("entries", f"at most {limits['max_entries']:,}" if limits["max_entries"] else "no limit")
         print_field("refusals", f"kept for {plural(limits['refusal_days'], 'day')}")
+        print_field("edits", "of others' memories wait for a reviewer" if limits["review_edits"] else "by every writer")
 
     emit(limits, show)
 
