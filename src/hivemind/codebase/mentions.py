@@ -6,6 +6,9 @@ from collections.abc import Iterator
 MAX_TEXT = 20_000
 """Characters of a text that are searched."""
 
+MAX_NAME = 300
+"""Characters of a path or name. Longer runs are encoded data, and patterns take the square of their length."""
+
 MIN_NAME = 3
 
 _SCOPE = re.compile(r"::|#|->")
@@ -41,41 +44,47 @@ _PLACES = (
     re.compile(rf"\b{_NOUN}\s+{_NAME}", re.IGNORECASE),  # the module auth
 )
 
+# Behind a character of the run there is no second look, which keeps the time linear.
+_ENCODED_DATA = re.compile(rf"(?<![\w./\\@+:#$>-])[\w./\\@+:#$>-]{{{MAX_NAME + 1},}}")
+
 
 def find_place_names(text: str) -> list[str]:
     """Names that a text calls a module, package, folder or file: `the auth module`."""
-    return [name for pattern in _PLACES for name in pattern.findall(text, 0, MAX_TEXT)]
+    readable_text = _cut(text)
+    return [name for pattern in _PLACES for name in pattern.findall(readable_text)]
 
 
 def find_addresses(text: str) -> list[str]:
     """Paths, links and dotted names in a text."""
-    dotted_names = [name for name in _CODELIKE.findall(text, 0, MAX_TEXT) if "." in name]
+    dotted_names = [name for name in _CODELIKE.findall(_cut(text)) if "." in name]
     return [*dict.fromkeys((*find_links(text), *find_paths(text), *dotted_names))]
 
 
 def looks_like_code(text: str) -> bool:
     """Whether a text contains anything written like code; if not, it names no symbol."""
-    return any(pattern.search(text, 0, MAX_TEXT) for pattern in (_BACKTICKS, _LINK, _PATH, _CALL, _CODELIKE))
+    readable_text = _cut(text)
+    return any(pattern.search(readable_text) for pattern in (_BACKTICKS, _LINK, _PATH, _CALL, _CODELIKE))
 
 
 def surely_names_code(text: str) -> bool:
     """Whether a text names code beyond doubt; `TypeScript` and `Next.js` look like code, but are products."""
-    return any(pattern.search(text, 0, MAX_TEXT) for pattern in (_BACKTICKS, _LINK, _CALL, _PLAIN_CODE))
+    readable_text = _cut(text)
+    return any(pattern.search(readable_text) for pattern in (_BACKTICKS, _LINK, _CALL, _PLAIN_CODE))
 
 
 def find_links(text: str) -> list[str]:
     """Links in a text: `path::symbol`."""
-    return _LINK.findall(text, 0, MAX_TEXT)
+    return _LINK.findall(_cut(text))
 
 
 def find_paths(text: str) -> list[str]:
     """File paths in a text, some with lines: `auth/service.py:10-20`."""
-    return _PATH.findall(text, 0, MAX_TEXT)
+    return _PATH.findall(_cut(text))
 
 
 def find_names(text: str) -> Iterator[str]:
     """Yield names in a text that are written like code: quoted, called, dotted or in a code-like case."""
-    text = text[:MAX_TEXT]
+    text = _cut(text)
     unique_names = set()
     quoted_words = (word for snippet in _BACKTICKS.findall(text) for word in _QUALIFIED_NAME.findall(snippet))
     for name in (*quoted_words, *_CALL.findall(text), *_CODELIKE.findall(text)):
@@ -88,3 +97,8 @@ def find_names(text: str) -> Iterator[str]:
 def to_dotted(name: str) -> str:
     """A qualified name with dots as separators, as the index stores it."""
     return _SCOPE.sub(".", name).removesuffix("()").strip(". ")
+
+
+def _cut(text: str) -> str:
+    """The part of a text that is searched for names, without encoded data."""
+    return _ENCODED_DATA.sub(" ", text[:MAX_TEXT])
