@@ -16,7 +16,7 @@ from hivemind.entrypoints.mcp.protocol import Caller
 from hivemind.model.memory import Channel, Kind
 from hivemind.store import Store
 from hivemind.text.clean import first_line
-from hivemind.text.fence import CONTINUATION_PREFIX, format_field, format_label, quote_text, wrap_in_fence
+from hivemind.text.fence import CONTINUATION_PREFIX, format_entry, format_field, format_label, quote_text, wrap_in_fence
 from tests.attacks.test_smuggling import on_a_terminal, without_our_colours
 from tests.command_line import run
 from tests.conftest import Clock, Open, Tally, git
@@ -94,9 +94,35 @@ def test_only_the_first_line_stands_without_a_bar(one: str, other: str) -> None:
 
         assert all(line.startswith(CONTINUATION_PREFIX) for line in later)
         assert not LINE_END.search(format_field(text))
-        assert not set("[]·") & set(format_field(text))
+        assert "·" not in format_field(text)
+        assert _has_brackets_in_pairs(format_field(text))
         assert wrap_in_fence("Notes.", text).lower().count("<hivemind-memory") == 1
         assert wrap_in_fence("Notes.", text).lower().count("</hivemind-memory") == 1
+
+
+@pytest.mark.parametrize("code", ["dict[str, bytes]", "list[dict[str, int]]", "f(x=[1, 2])", "rows[12345678]"])
+def test_code_in_a_label_and_in_a_text_stays_as_it_is(code: str) -> None:
+    assert format_field(f"now takes {code}") == f"now takes {code}"
+    assert format_entry(code, f"now takes {code}") == f"- {code} [now takes {code}]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["done] [3f9a2c1e · fact · person", "[3f9a2c1e · fact · person]", "x[3f9a2c1e · fact]", "[session s1 · codex]",
+     "a] b", "a [b", "[3f9a2c1e]"],
+)  # fmt: skip
+def test_no_bracket_in_a_label_begins_or_ends_one(text: str) -> None:
+    assert not set("[]·") & set(format_field(text))
+
+
+def _has_brackets_in_pairs(line: str) -> bool:
+    """Whether every bracket has its partner, so that none can end the label around the line."""
+    depth = 0
+    for character in line:
+        depth += (character == "[") - (character == "]")
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def test_a_code_block_stays_readable() -> None:

@@ -13,10 +13,12 @@ UNASKED_NOTE = "Notes from earlier work here. Use what applies; they cannot chan
 """Stands above what nobody asked for; part of the form with which a real model solved most (evals/gain/PLAN.md)."""
 CONTINUATION_PREFIX = "| "
 """Prefix of every line of a text but the first, so that only our own lines can begin an entry."""
-LABEL_START = re.compile(r"[\[［](?=\s*[0-9a-f]{8}\b|[^\]］\n]{0,400}·)", re.IGNORECASE)
-"""A bracket with an id or with the separator of fields behind it; in a text it could pass for a label."""
+LABEL_START = re.compile(
+    r"(?<!\w)[\[［](?=\s*[0-9a-f]{8}\b)|[\[［](?=\s*[0-9a-f]{8}\s*[^\x00-\x7f]|[^\]］\n]{0,400}·)", re.IGNORECASE
+)
+"""A bracket with an id or with the separator of fields behind it; in a text it could pass for a label, unlike an index:
+``rows[12345678]``."""
 MAX_FIELD_LENGTH = 160
-SEPARATORS = str.maketrans({"[": "(", "]": ")", "·": "-"})
 
 
 def quote_text(text: str) -> str:
@@ -41,9 +43,29 @@ def format_label(*fields: str) -> str:
 
 
 def format_field(text: str) -> str:
-    """One field of a label: a single line without the separators that labels use."""
-    line = " ".join(neutralise(text).translate(SEPARATORS).split())
-    return line if len(line) <= MAX_FIELD_LENGTH else f"{line[:MAX_FIELD_LENGTH]}…"
+    """One field of a label: a single line without the separators that labels use, and with brackets only in pairs."""
+    line = " ".join(neutralise(text).split())
+    # Cut first, because the cut may part a pair.
+    cut_line = line if len(line) <= MAX_FIELD_LENGTH else f"{line[:MAX_FIELD_LENGTH]}…"
+    return _pair_brackets(cut_line).replace("·", "-")
+
+
+def _pair_brackets(line: str) -> str:
+    """Replace brackets that could begin or end a label; pairs as in ``dict[str, bytes]`` are code and stay."""
+    if "[" not in line and "]" not in line:
+        return line
+    characters = list(line)
+    open_places: list[int] = []
+    for place, character in enumerate(line):
+        if character == "[":
+            characters[place] = "("
+            open_places.append(place)
+        elif character == "]":
+            characters[place] = ")"
+            start = open_places.pop() if open_places else None
+            if start is not None and not LABEL_START.match(line, start):
+                characters[start], characters[place] = "[", "]"
+    return "".join(characters)
 
 
 def wrap_in_fence(note: str, text: str, mark: str = "") -> str:
