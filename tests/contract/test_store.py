@@ -462,11 +462,14 @@ def test_recall_says_when_the_closest_it_has_is_no_answer(mind_on: MindOn) -> No
     mind.remember("Deploys happen on Fridays", scope=TEAM)
 
     settle(mind)
+    close = mind.recall("who brings the cake on Friday")
     foreign = mind.recall("which colour has the neighbour's cat")
     answered = mind.recall("when do deploys happen")
 
-    assert [hit.is_sure for hit in foreign.hits] == [False]
-    assert "No confident match. Closest" in foreign.text
+    assert [hit.is_sure for hit in close.hits] == [False]
+    assert "No confident match. Closest" in close.text
+    assert (foreign.hits, foreign.text) == ((), "")
+    assert "near this question" in foreign.hint
     assert [hit.is_sure for hit in answered.hits] == [True]
     assert "No confident match" not in answered.text
 

@@ -7,19 +7,130 @@ import pytest
 from hivemind import Hivemind
 from hivemind.recall.confidence import SURE
 from tests.command_line import run, run_json
+from tests.conftest import Clock
 
 PNPM = "We use pnpm, not npm"
 FRIDAY = "Nobody deploys on a Friday"
 
 
-def test_confidence_separates_an_answer_from_the_closest_others(mind: Hivemind) -> None:
+def test_an_answer_stands_alone_where_nothing_else_is_near(mind: Hivemind) -> None:
     mind.remember(PNPM)
     mind.remember(FRIDAY)
 
-    answer, other = mind.recall("package manager").hits
+    (answer,) = mind.recall("package manager").hits
 
-    assert (answer.memory.text, answer.is_sure, other.is_sure) == (PNPM, True, False)
-    assert (answer.confidence or 0) >= SURE > (other.confidence or 0)
+    assert (answer.memory.text, answer.is_sure) == (PNPM, True)
+    assert (answer.confidence or 0) >= SURE
+
+
+def test_below_the_answers_stand_at_most_three_that_are_near_unless_a_limit_asks_for_more(mind: Hivemind) -> None:
+    for number in range(10, 18):
+        mind.remember(f"Service number {number} listens on port {8_000 + 7 * number}")
+
+    by_default = mind.recall("which port does service number 13 listen on?").hits
+    more = mind.recall("which port does service number 13 listen on?", limit=8).hits
+
+    assert [hit.is_sure for hit in by_default] == [True, False, False, False]
+    assert [hit.is_sure for hit in more] == [True] + [False] * 7
+
+
+@pytest.mark.parametrize("door", ["text", "json", "why"])
+def test_a_question_about_something_else_gets_one_line_that_says_what_to_try(
+    door: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for text in (PNPM, FRIDAY, "Postgres 15 runs in the cellar"):
+        run("remember", text)
+    question = "which colour has the neighbour's cat"
+
+    match door:
+        case "text":
+            said = run("recall", question).stdout
+        case "json":
+            said = run_json("recall", question)["hint"]
+            assert run_json("recall", question)["hits"] == []
+        case _:
+            answer = run("recall", question, "--why")
+            said = answer.stdout + answer.stderr
+
+    assert said.strip().count("\n") == 0
+    assert "Try fewer or other words" in said
+    assert PNPM in run("recall", "package manager").stdout
+
+
+def test_no_number_in_an_answer_contradicts_the_order(mind: Hivemind) -> None:
+    notes = ("Deploys run on Fridays", "Deploys need two approvals", "The deploy script is in ops/", "Friday is payday")
+    for text in notes:
+        mind.remember(text)
+
+    for question in ("when do deploys run?", "deploy friday", "who approves deploys", "where is the deploy script"):
+        numbers = [hit.confidence or 0 for hit in mind.recall(question, limit=10).hits]
+
+        assert numbers, question
+        assert numbers == sorted(numbers, reverse=True)
+
+
+def test_a_quoted_phrase_is_an_answer_wherever_it_stands(mind: Hivemind) -> None:
+    mind.remember(FRIDAY)
+    mind.remember("The harbour crane log says ERR-GULL whenever the wind turns and the seals look up")
+
+    (hit,) = mind.recall('what did we do about this one again, "ERR-GULL"').hits
+
+    assert hit.is_sure
+
+
+def test_exact_words_win_while_vectors_are_missing_and_other_numbers_are_not_sure(mind: Hivemind) -> None:
+    mind.remember_all(
+        {"text": f"Service number {number} listens on port {20_000 + 7 * number}"} for number in range(500)
+    )
+
+    for number in range(3, 500, 50):
+        hits = mind.recall(f"which port does service number {number} listen on?").hits
+
+        assert hits[0].memory.text == f"Service number {number} listens on port {20_000 + 7 * number}"
+        assert [hit.is_sure for hit in hits] == [True] + [False] * (len(hits) - 1)
+
+
+def test_what_is_no_longer_or_not_yet_true_never_stands_before_what_is(mind: Hivemind) -> None:
+    mind.remember("The release day is Tuesday", valid_from="2026-02-01")
+    mind.remember("The release day is Thursday", valid_to="2026-01-31")
+    mind.remember("The release day is Monday", valid_from="2027-01-01")
+
+    today = mind.recall("which day is the release day?").hits
+    alone = mind.recall("which day is the release day?", limit=1).hits
+    then = mind.recall("which day is the release day?", true_at="2026-01-15").hits
+
+    assert (today[0].memory.text[19:], today[0].is_sure, today[0].is_valid) == ("Tuesday", True, True)
+    assert {hit.memory.text[19:] for hit in today[1:] if not hit.is_sure and not hit.is_valid} == {"Thursday", "Monday"}
+    assert [hit.memory.text[19:] for hit in alone] == ["Tuesday"]
+    assert [(hit.memory.text[19:], hit.is_sure) for hit in then] == [("Thursday", True)]
+    assert any("was true until 2026-01-31" in hit.labels for hit in today)
+    assert any("will be true from 2027-01-01" in hit.labels for hit in today)
+
+
+def test_what_was_true_then_comes_first_in_what_was_believed_then(mind: Hivemind, clock: Clock) -> None:
+    old = mind.remember("The release day is Thursday")
+    before = clock.now.date().isoformat()
+    clock.advance(days=30)
+    mind.edit(old.id, valid_to=clock.now.date().isoformat())
+    mind.remember("The release day is Tuesday", valid_from=clock.now.date().isoformat())
+    clock.advance(days=30)
+
+    now = mind.recall("which day is the release day?").hits
+    then = mind.recall("which day is the release day?", as_of=before).hits
+
+    assert [hit.memory.text[19:] for hit in now] == ["Tuesday", "Thursday"]
+    assert [(hit.memory.text[19:], hit.is_sure, hit.labels) for hit in then] == [("Thursday", True, ())]
+
+
+def test_a_prompt_is_not_told_what_is_no_longer_true(mind: Hivemind) -> None:
+    mind.remember("The release day of the harbour app is Thursday", valid_to="2026-01-31")
+
+    assert not mind.on_prompt("when is the release day of the harbour app?").hits
+    mind.remember("The release day of the harbour app is Tuesday")
+    assert [hit.memory.text[-7:] for hit in mind.on_prompt("when is the release day of the harbour app?").hits] == [
+        "Tuesday"
+    ]
 
 
 def test_confidence_is_in_json_in_the_block_for_agents_and_with_why(
@@ -69,7 +180,7 @@ def test_functions_that_only_look_like_a_contradiction_keep_the_order_of_their_s
         'def clean(text):\n    """Removes trailing whitespace on each line."""\n    return text.strip()'
     )
     mind.remember(
-        'def width(text, font):\n    """Determine the width in pixels of a text."""\n    return font.width(text)'
+        'def trim(text, font):\n    """Removes pixels of a line that trail its end."""\n    return font.width(text)'
     )
 
     hits = mind.recall("remove trailing whitespace of a line").hits

@@ -74,15 +74,16 @@ def test_a_pipe_gets_the_fenced_block_that_an_agent_reads() -> None:
 
 
 @pytest.mark.usefixtures("remembered")
-def test_a_question_nobody_has_answered_gets_the_closest_and_is_told_so() -> None:
-    asked = run("recall", "zebra husbandry")
+def test_a_question_nobody_has_answered_gets_what_is_near_and_is_told_so() -> None:
+    asked = run("recall", "which tool do we use for documentation?")
     nothing = run("recall", "zebra husbandry", "--tags", "zebras")
 
     first, note, *entries, _ = asked.stdout.strip().split("\n")
     assert (asked.exit_code, first[:16]) == (0, "<hivemind-memory")
     assert note.startswith("No confident match. Closest")
-    assert len(entries) == 3
-    assert (nothing.exit_code, nothing.stdout) == (0, "Nothing found.\n")
+    assert 1 <= len(entries) <= 3
+    assert "match 0.00" not in asked.stdout
+    assert nothing.stdout == "None of the 3 memories here matches the filter tags.\n"
 
 
 def test_a_memory_needs_no_quotes() -> None:
@@ -285,7 +286,7 @@ def test_what_is_imported_unvouched_is_only_proposed(monkeypatch: pytest.MonkeyP
 
     run("import", "-", stdin=lines)
 
-    assert run("recall", "when do deploys run").stdout == "Nothing found.\n"
+    assert "1 proposal waits for review: hivemind review" in run("recall", "when do deploys run").stdout
     assert [(m["status"], m["trust"]) for m in run_json("list")] == [("proposed", "low")]
 
 

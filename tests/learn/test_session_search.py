@@ -270,7 +270,7 @@ def test_the_command_prints_what_matches_and_json_has_the_fields(
     assert "model" not in recalled.stderr
     assert "vectors" not in recalled.stderr
     assert "vectors" in status.stdout
-    assert run("session", "search", "xylophone").stdout == "Nothing found.\n"
+    assert "near this question" in run("session", "search", "xylophone").stdout
     assert run("session", "search", "").exit_code != 0
 
 
@@ -330,17 +330,21 @@ def test_ranks_are_fused_and_an_excerpt_has_the_words_of_the_question() -> None:
 
 
 def test_a_search_says_where_the_sessions_that_are_to_the_point_end(imported: Hivemind, tmp_path: Path) -> None:
-    told(tmp_path, "s3").asked("Please review the keys of the piano catalogue").keep()
+    told(tmp_path, "s3").asked("Print the JSON output keys of the piano catalogue").keep()
     for number in range(5):
         told(tmp_path, f"hall-{number}").asked(f"Book the concert hall for piano evening {number}, and the keys").keep()
     imported.sessions.import_transcripts(home=tmp_path / "user")
 
     answer = imported.sessions.search("should JSON output keys be camelCase or snake_case?")
-    foreign = imported.sessions.search("piano tuner salary in Lisbon last winter")
+    foreign = imported.sessions.search("piano evening tickets in Lisbon last winter")
+    nothing = imported.sessions.search("tuner salary in Lisbon")
 
     lines = answer.text.splitlines()
-    assert [hit.is_sure for hit in answer.session_hits] == [True, False, False, False]
-    assert len(foreign.session_hits) > 3
+    assert answer.session_hits[0].is_sure
+    assert 1 <= sum(not hit.is_sure for hit in answer.session_hits) <= 3
+    assert 1 <= len(foreign.session_hits) <= 3
+    assert (nothing.session_hits, nothing.text) == ((), "")
+    assert "near this question" in nothing.hint
     assert lines.index("Closest, less certain:") == lines.index("From sessions (not reviewed):") + 2
     assert "No confident match. Closest:" in foreign.text
     assert not any(hit.is_sure for hit in foreign.session_hits)

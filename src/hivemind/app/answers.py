@@ -10,6 +10,7 @@ from functools import partial
 
 from hivemind import recall
 from hivemind.app.context import Context
+from hivemind.app.empty_answers import explain_no_memories, explain_no_sessions
 from hivemind.app.low_priority import used_cpu_seconds
 from hivemind.app.shared_sessions import shared_sessions
 from hivemind.codebase import touched_together
@@ -56,7 +57,14 @@ class Answers:
 
     def recall(self, query: Query) -> Recall:
         """Search memories, then sessions, and record a receipt."""
-        return self.say_if_behind(self.with_receipt(self.with_sessions(self._with_code(self.search(query)))))
+        answer = self.with_sessions(self._with_code(self.search(query)))
+        return self.say_if_behind(self.with_receipt(self.explain_if_empty(answer)))
+
+    def explain_if_empty(self, answer: Recall) -> Recall:
+        """Add to an answer without any hits why it has none."""
+        if answer.hits or answer.session_hits or answer.files:
+            return answer
+        return replace(answer, hint=explain_no_memories(self._context, answer.query))
 
     def with_sessions(self, answer: Recall, limit: int = past_sessions.MOST_BESIDE_MEMORIES) -> Recall:
         """Add matching passages of past sessions, after the memories."""
@@ -84,8 +92,12 @@ class Answers:
         context = self._context
         with context.store.db.reading():
             hits = past_sessions.search(context.store.db, query, context.embedder.meaning)
-        answer = Recall(query=query, hits=(), text="")
-        return self.with_receipt(past_sessions.attach(answer, past_sessions.fit_sessions(hits, query.max_tokens)))
+        answer = past_sessions.attach(
+            Recall(query=query, hits=(), text=""), past_sessions.fit_sessions(hits, query.max_tokens)
+        )
+        if not answer.session_hits:
+            return replace(answer, hint=explain_no_sessions(context, query))
+        return self.with_receipt(answer)
 
     def search(self, query: Query) -> Recall:
         """Search memories without a receipt."""

@@ -3,8 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hivemind.app.context import Context
+from hivemind.app.empty_answers import explain_no_memories
 from hivemind.curate.reconcile import find_possible_conflicts
 from hivemind.model.memory import CURRENT_STATUSES, Kind, Memory, Status
 from hivemind.model.recall import Recall
@@ -68,7 +70,13 @@ class Browse:
         from hivemind.app.answers import Answers
 
         answers = Answers(self._context)
-        return answers.with_sessions(answers.search(query), SESSIONS_SHOWN)
+        # The limit is that of a page, not a wish for more than is near.
+        answer = answers.search(replace(query, wants_more=False))
+        return answers.explain_if_empty(answers.with_sessions(answer, SESSIONS_SHOWN))
+
+    def explain_empty_list(self, *, everywhere: bool = False, **filters: Any) -> str:
+        """Explain why no memory matches these filters of ``list``, and what to try."""
+        return explain_no_memories(self._context, self._context.query(everywhere=everywhere, **filters))
 
     def get_all(self, ids: Iterable[str], *, everywhere: bool = False) -> tuple[Memory, ...]:
         """Return memories by their full ids, without those that are gone or not visible."""

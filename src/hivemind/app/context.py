@@ -250,18 +250,20 @@ class Context:
             since=self.past(since),
             until=timestamps.parse_end_of_day(until) if until else "",
             statuses=Status.parse_all(statuses),
+            wants_more=limit is not None,
             where=validate_metadata(where or {}),
         )
 
     def sight(self, *, everywhere: bool = False) -> Visibility:
         """Return what the caller may see; on a hub, which has no working tree, all memories of the team."""
         # Refused and not narrowed in silence, so that an agent does not take an empty answer for the truth.
-        if everywhere and self.checkout.exists and not self._may_look_everywhere:
+        if everywhere and self.checkout.exists and not self.may_look_everywhere:
             raise Refused(f"an agent may look only in the repository it works in; {EVERYWHERE_SETTING}")
         return Visibility.of(self.repository, everywhere=everywhere)
 
     @property
-    def _may_look_everywhere(self) -> bool:
+    def may_look_everywhere(self) -> bool:
+        """Whether the caller may look in other repositories."""
         return self.is_person or self.settings.agents_may_look_everywhere
 
     def memory(self, memory_id: str, *, everywhere: bool = False) -> Memory:
@@ -299,7 +301,7 @@ class Context:
                     f"{prefix[:8]} was erased on {timestamps.format_date(erasure.at)} by {erasure.actor}"
                 ) from None
             # The same sentence whether or not another repository has it.
-            hint = "" if sight.everywhere or not self._may_look_everywhere else LOOK_EVERYWHERE
+            hint = "" if sight.everywhere or not self.may_look_everywhere else LOOK_EVERYWHERE
             raise NotFound(f"{error}{hint}") from None
 
     def past(self, when: When) -> str:

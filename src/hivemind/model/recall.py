@@ -62,6 +62,8 @@ class Query:
     """Only memories recorded at or after this time, and before ``until``."""
     until: str = ""
     statuses: tuple[Status, ...] = (Status.ACTIVE, Status.DISPUTED)
+    wants_more: bool = False
+    """Whether the caller has set the limit, and so asks for all that is near up to it."""
     where: Metadata = NO_METADATA
     """Only memories whose metadata has these values."""
 
@@ -76,6 +78,10 @@ class Query:
     def moment(self) -> str:
         """The time that the answer is about."""
         return self.as_of or self.now
+
+    def is_valid(self, memory: Memory) -> bool:
+        """Whether what a memory says is true at the time that the answer is about."""
+        return memory.is_valid(self.true_at or self.moment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +113,8 @@ class Hit:
     """Whether it answers the question; otherwise it is only one of the closest matches."""
     confidence: float | None = None
     """How sure it is that it answers the question, from 0 to 1; none where nobody asked."""
+    is_valid: bool = True
+    """Whether it is true at the time that the question is about, by its own account."""
     is_in_doubt: bool = False
     """Whether the code at hand asks for a look before acting on it."""
 
@@ -146,6 +154,8 @@ class Recall:
     """Sessions that read or edited those files together, the newest first."""
     session_hits: tuple[SessionHit, ...] = ()
     """Passages of past sessions that match; they come after the memories."""
+    hint: str = ""
+    """Why the answer is empty and what to try; empty if it is not."""
     is_code_behind: bool = False
     """Whether code was still being read, so that hits may lack labels about changes of it."""
 

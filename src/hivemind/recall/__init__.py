@@ -12,6 +12,7 @@ from hivemind.recall.nearby import Nearby
 from hivemind.recall.rank import load_hits, rank
 from hivemind.recall.render import render
 from hivemind.recall.search import find_candidates
+from hivemind.recall.selection import keep_near, level_confidences
 from hivemind.recall.spelling import correct_spelling
 from hivemind.recall.staleness import Judge, judge_staleness, sort_hits
 from hivemind.store.database import Database
@@ -26,14 +27,15 @@ __all__ = ["Nearby", "add_files", "add_linked_memories", "answer", "answer_about
 def answer(
     db: Database, query: Query, meaning: "SemanticIndex | None" = None, judge: Judge = lambda anchors: ()
 ) -> Recall:
-    """Return the memories that match the query and fit its budget, answers first; without a model, match words only."""
+    """Return the memories that answer the query, then a few near it, within its budget; without a model, by words."""
     corrected_query = correct_spelling(db, query, meaning)
     candidates = find_candidates(db, corrected_query, meaning)
     size, rank_word = (db.index.size, meaning.embedder.rank_word) if meaning else (0, None)
     hits_by_rank = load_hits(db, corrected_query, rank(candidates, corrected_query), size, rank_word)
-    matches = judge_staleness(join_sides(db, hits_by_rank, query), query, judge)
+    matches = judge_staleness(join_sides(db, keep_near(hits_by_rank, query), query), query, judge)
     # Sort by staleness only after fitting: it changes the order of the chosen hits, never which ones are chosen.
-    hits = put_newer_first(_mark_conflicts(sort_hits(fit(matches, query.limit, query.max_tokens)), query))
+    in_order = put_newer_first(_mark_conflicts(sort_hits(fit(matches, query.limit, query.max_tokens)), query))
+    hits = level_confidences(in_order)
     return Recall(query=query, hits=hits, text=render(hits))
 
 
@@ -60,10 +62,12 @@ def add_linked_memories(db: Database, recall: Recall, near: Nearby, judge: Judge
     matches = join_sides(db, nearby.load_hits(db, query, replace(near, files=())), query)
     # Half of the places at most, so that a file with many memories does not displace the answers.
     linked_hits = [hit for hit in matches if hit.memory.id not in answer_ids][: max(1, query.limit // 2)]
-    sure_hits = (*answers[: query.limit - len(linked_hits)], *sort_hits(judge_staleness(linked_hits, query, judge)))
-    sure_ids = {hit.memory.id for hit in sure_hits}
-    closest = [hit for hit in recall.hits if not hit.is_sure and hit.memory.id not in sure_ids]
-    return add_files(replace(recall, hits=(*sure_hits, *closest)[: query.limit]), near)
+    first_hits = (*answers[: query.limit - len(linked_hits)], *sort_hits(judge_staleness(linked_hits, query, judge)))
+    first_ids = {hit.memory.id for hit in first_hits}
+    closest = [hit for hit in recall.hits if not hit.is_sure and hit.memory.id not in first_ids]
+    # Not by score: a link and a match have no common scale.
+    hits = sorted((*first_hits, *closest), key=lambda hit: (not hit.is_sure, not hit.is_valid))
+    return add_files(replace(recall, hits=tuple(hits[: query.limit])), near)
 
 
 def _mark_conflicts(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:

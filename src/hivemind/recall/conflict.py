@@ -1,5 +1,6 @@
 """Hits that disagree: all sides of a dispute are told or none, each names the others, and the newer comes first."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -94,18 +95,30 @@ _parse = lru_cache(maxsize=1024)(parse_statements)
 def put_newer_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Move the newer of two contradicting memories just before the older, unless it matches much worse."""
     order = list(hits)
+    # What takes the place of another is as sure.
+    lowest_confidences: dict[MemoryId, float] = defaultdict(float)
     for position, older in enumerate(hits):
         newer = (hit for hit in hits[position + 1 :] if hit.memory.recorded_at > older.memory.recorded_at)
         for hit in filter(partial(_corrects, older), newer):
             order.remove(hit)
             order.insert(order.index(older), hit)
+            lowest_confidences[hit.memory.id] = max(older.confidence or 0.0, lowest_confidences[hit.memory.id])
     # Answers come first, so a hit that was moved before an answer contradicts it and counts as an answer too.
     last_answer = max((position for position, hit in enumerate(order) if hit.is_sure), default=-1)
-    return tuple(replace(hit, is_sure=position <= last_answer) for position, hit in enumerate(order))
+    return tuple(
+        replace(
+            hit,
+            is_sure=position <= last_answer,
+            confidence=hit.confidence and max(hit.confidence, lowest_confidences[hit.memory.id]),
+        )
+        for position, hit in enumerate(order)
+    )
 
 
 def _corrects(older: Hit, newer: Hit) -> bool:
     """Whether a newer hit contradicts an older one and matches the question well enough to take its place."""
+    if older.is_valid and not newer.is_valid:
+        return False
     if newer.memory.id in older.memory.contradicts:
         return True
     if newer.score < LOWEST_SCORE_SHARE * older.score:

@@ -54,8 +54,11 @@ def load_hits(db: Database, query: Query, near: Nearby) -> Iterator[Hit]:
 
 def _make_hit(memory: Memory, query: Query, near: Nearby) -> Hit:
     signal = _score(memory, near)
-    labels = build_labels(memory, query)
-    return Hit(memory=memory, passage=memory.text, score=signal.score, signals=(signal,), labels=labels)
+    is_valid = query.is_valid(memory)
+    return Hit(
+        memory=memory, passage=memory.text, score=signal.score, signals=(signal,), labels=build_labels(memory, query),
+        is_sure=is_valid, is_valid=is_valid,
+    )  # fmt: skip
 
 
 def _score(memory: Memory, near: Nearby) -> Signal:

@@ -83,7 +83,9 @@ def _load_best_hits(
     ranking = rank(candidates, query)
     lowest_score = SHARE_OF_BEST * ranking[0].score if ranking else 0.0
     close = [place for place in ranking if place.score >= lowest_score]
-    return (hit for hit in load_hits(db, query, close) if hit.memory.id not in excluded_ids)
+    hits = load_hits(db, query, close)
+    # Unasked, only what is true now is told.
+    return (hit for hit in hits if hit.is_valid and hit.memory.id not in excluded_ids)
 
 
 def _find_for_task(

@@ -17,7 +17,7 @@ from hivemind.recall.weighting import FUSION, Fusion, weigh_words
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
-from hivemind.text.tokenise import SHORTEST_STEM, extract_terms, measure_share
+from hivemind.text.tokenise import SHORTEST_STEM, extract_phrases, extract_terms, measure_share
 
 UNRELATED_COSINE, SAME_COSINE = -0.01, 0.59
 """The model's cosine of unrelated texts, and of texts that say nearly the same."""
@@ -39,6 +39,10 @@ TIME_FACTOR = 1.25
 """A question about last week wants what was learned last week."""
 ELSEWHERE_FACTOR = 0.8
 """What was learned in another repository counts less."""
+HIGHEST_UNSURE = SURE - 0.01
+"""The confidence of what matches well and does not answer: it is about another number, or not true at that time."""
+SMALLEST_PAGE = 5
+"""Memories that are loaded at once, so that with a limit of one, too, what is valid comes before what no longer is."""
 
 
 Window = tuple[str, str] | None
@@ -72,10 +76,14 @@ def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION)
     for candidate in candidates:
         passages.setdefault(candidate.passage.memory_id, []).append(candidate)
     lifts = _measure_lifts(candidates)
+    measure_instead = _make_stand_in(candidates, query)
     places = [
-        _score(of_memory, most_words, weight, penalty, lifts.get(of_memory[0].passage.memory, 0.0), query, window)
+        _score(
+            of_memory, most_words, weight, penalty, lifts.get(of_memory[0].passage.memory, 0.0), query, window,
+            measure_instead,
+        )
         for of_memory in passages.values()
-    ]
+    ]  # fmt: skip
     # Sorting is stable, so the newer of two equal scores stays first.
     places.sort(key=lambda place: place.candidate.passage.revised_at, reverse=True)
     if lifts:
@@ -103,13 +111,15 @@ def load_hits(
     places = iter(ranking)
     # The sure part ends at the first hit that is not sure, so that it never changes the order of the ranking.
     is_sure = True
-    while page := list(islice(places, query.limit)):
+    while page := list(islice(places, max(query.limit, SMALLEST_PAGE))):
         loaded_memories = _load_memories(db, query, [place.candidate.passage.memory_id for place in page])
         # With as_of, a memory may not have existed yet, or not have been current.
         current = [
             (place, memory) for place in page if (memory := loaded_memories.get(place.candidate.passage.memory_id))
         ]
-        confidences = [None] * len(current) if size is None else _measure_confidences(current, best, words, size)
+        # What is valid comes first, however well the others match.
+        current.sort(key=lambda row: not query.is_valid(row[1]))
+        confidences = [None] * len(current) if size is None else _measure_confidences(current, best, words, query, size)
         for (place, memory), confidence in zip(current, confidences, strict=True):
             is_sure = is_sure and (confidence is None or confidence >= SURE)
             detail = query.detail if is_sure else Detail.HEADLINE
@@ -121,29 +131,55 @@ def load_hits(
                 labels=build_labels(memory, query),
                 is_sure=is_sure,
                 confidence=confidence,
+                is_valid=query.is_valid(memory),
             )
 
 
 def _measure_confidences(
-    page: Sequence[tuple[Ranked, Memory]], best: float, words: list[str], size: int
+    page: Sequence[tuple[Ranked, Memory]], best: float, words: list[str], query: Query, size: int
 ) -> list[float]:
     """Return the confidence of each hit: its own, raised where the question names a memory."""
     confidences = [
-        measure_confidence(place.meaning, best - place.score, _share_words(place, words), size) for place, _ in page
+        measure_confidence(place.meaning, best - place.score, _share_words(place.candidate, words), size)
+        for place, _ in page
     ]
+    confidences = _doubt_other_numbers(page, confidences, words)
+    # Who quotes a phrase asks for what has it.
+    if phrases := [phrase.lower() for phrase in extract_phrases(query.text)]:
+        texts = [place.candidate.passage.text.lower() for place, _ in page]
+        confidences = [
+            max(own, SURE) if all(phrase in text for phrase in phrases) else own
+            for own, text in zip(confidences, texts, strict=True)
+        ]
     # A tag alone does not make an answer, so something must be sure by itself.
-    if max(confidences, default=0.0) < SURE:
+    if max(confidences, default=0.0) >= SURE:
+        named_positions = [position for position, (_, memory) in enumerate(page) if _is_named(memory, words)]
+        # What matches better than an answer is one too.
+        last_named = max(named_positions, default=-1)
+        confidences = [max(own, SURE) if position <= last_named else own for position, own in enumerate(confidences)]
+    return [
+        own if query.is_valid(memory) else min(own, HIGHEST_UNSURE)
+        for own, (_, memory) in zip(confidences, page, strict=True)
+    ]
+
+
+def _doubt_other_numbers(
+    page: Sequence[tuple[Ranked, Memory]], confidences: list[float], words: list[str]
+) -> list[float]:
+    """Make hits unsure that lack a number of the question which a better hit has: of service 17, not of 18."""
+    numbers = [word for word in words if word.isdigit()]
+    if not numbers:
         return confidences
-    named_positions = [position for position, (_, memory) in enumerate(page) if _is_named(memory, words)]
-    # What matches better than an answer is one too.
-    last_named = max(named_positions, default=-1)
-    return [max(own, SURE) if position <= last_named else own for position, own in enumerate(confidences)]
+    shares = [_share_words(place.candidate, numbers) for place, _ in page]
+    return [
+        min(confidence, HIGHEST_UNSURE) if share < max(shares[: position + 1]) else confidence
+        for position, (share, confidence) in enumerate(zip(shares, confidences, strict=True))
+    ]
 
 
-def _share_words(place: Ranked, words: list[str]) -> float:
-    """Return the share of the question's words that occur in the best passage or beside it, such as in its tags."""
-    passage = place.candidate.passage
-    return measure_share(words, f"{passage.text} {passage.context}")
+def _share_words(candidate: Candidate, words: list[str]) -> float:
+    """Return the share of the question's words that occur in a passage or beside it, such as in its tags."""
+    return measure_share(words, f"{candidate.passage.text} {candidate.passage.context}")
 
 
 def _is_named(memory: Memory, words: Sequence[str]) -> bool:
@@ -182,6 +218,7 @@ def _score(
     lift: float,
     query: Query,
     window: Window,
+    measure_instead: Callable[[Candidate], float],
 ) -> Ranked:
     """Score a memory by those of its passages that were found."""
     # Most memories have one passage, and this runs for every candidate.
@@ -197,11 +234,24 @@ def _score(
     if meaning is not None:
         lift *= (1 - weight) / (SAME_COSINE - UNRELATED_COSINE)
         score += (1 - weight) * _rescale(meaning) + lift
+    else:
+        score += (1 - weight) * measure_instead(best)
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
         for _, factor, _ in _factors(best, query, window):
             score, lift = score * factor, lift * factor
     return Ranked(best, round(score, 4), words, meaning, round(lift, 4))
+
+
+def _make_stand_in(candidates: Sequence[Candidate], query: Query) -> Callable[[Candidate], float]:
+    """Return what counts as the meaning of passages that have no vector yet, while others have one.
+
+    It is the share of the question's words that they have; by the rest of their score alone they would come last.
+    """
+    if not any(candidate.meaning is not None for candidate in candidates):
+        return lambda candidate: 0.0
+    words = extract_terms(query.text)
+    return lambda candidate: _share_words(candidate, words)
 
 
 def _measure_lifts(candidates: Sequence[Candidate]) -> dict[int, float]:
@@ -290,7 +340,7 @@ def _describe_words(share: float) -> str:
 def _describe_meaning(meaning: float) -> str:
     if meaning > 0.6:
         return "is close to the question in meaning"
-    return "is loosely related to the question" if meaning > 0.2 else "is hardly related to the question"
+    return "is somewhat close to the question in meaning" if meaning > 0.4 else "is far from the question in meaning"
 
 
 def _describe_status(memory: Memory) -> str:
@@ -309,4 +359,6 @@ def build_labels(memory: Memory, query: Query) -> tuple[str, ...]:
         labels.append(f"verification was due by {memory.verify_by[:10]}: verify before acting")
     if memory.valid_to and memory.valid_to <= query.moment:
         labels.append(f"was true until {memory.valid_to[:10]}")
+    if memory.valid_from > query.moment:
+        labels.append(f"will be true from {memory.valid_from[:10]}")
     return tuple(labels)

@@ -26,8 +26,10 @@ READ_PER_HIT = 8
 """Passages that are read per wanted session: the best ones are often of the same session."""
 RRF_K = 60
 """From the reciprocal rank fusion paper; larger values trust first places less."""
-NEAR_COSINE, SHARED_TERMS = 0.39, 0.5
+SURE_COSINE, SURE_TERMS = 0.39, 0.5
 """A passage is to the point from this cosine or this share of the question's terms on; docs/explanation/ranking.md."""
+NEAR_COSINE, NEAR_TERMS = 0.23, 0.25
+"""It is near from these on; the cosine is where the curve of confidence has 0.1 if it has 0.5 at the one above."""
 EXCERPT_CHARACTERS = 320
 """Of a passage that is shown: enough to tell whether the session is worth opening."""
 BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)|(?<=\n)\s*\n")
@@ -56,7 +58,7 @@ def search(
     hits = list(islice(_make_hits(visible, query, scores, cosines), query.limit))
     # A place in a ranking says nothing about how far it is to the point.
     sure, closest = [hit for hit in hits if hit.is_sure], [hit for hit in hits if not hit.is_sure]
-    return [*sure, *(closest[:MOST_CLOSEST] if sure else closest)]
+    return [*sure, *closest[:MOST_CLOSEST]]
 
 
 def add_sessions(
@@ -115,11 +117,13 @@ def _make_hits(
             continue
         session_ids.add(passage.session_id)
         texts.add(passage.text)
-        is_near = cosines.get(passage.key, 0.0) >= NEAR_COSINE
+        cosine, term_share = cosines.get(passage.key, 0.0), measure_share(terms, passage.text)
+        if cosine < NEAR_COSINE and term_share < NEAR_TERMS:
+            continue
         yield SessionHit(
             session_id=passage.session_id, observation=passage.observation, agent=passage.agent,
             repo=passage.repo, at=passage.at, what=_describe(passage), text=cut_excerpt(passage.text, terms),
-            score=round(scores[passage.key], 4), is_sure=is_near or measure_share(terms, passage.text) >= SHARED_TERMS,
+            score=round(scores[passage.key], 4), is_sure=cosine >= SURE_COSINE or term_share >= SURE_TERMS,
             labels=(label_other_repository(passage.repo),) if query.sight.is_elsewhere(passage.repo) else (),
         )  # fmt: skip
 

@@ -47,8 +47,8 @@ def label_stale(hits: Iterable[Hit], query: Query, judge: Judge) -> list[Hit]:
 
 
 def sort_hits(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """Sort answers before hits that are only close, best first; needed after staleness changed scores."""
-    return tuple(sorted(hits, key=lambda hit: (not hit.is_sure, -hit.score)))
+    """Sort answers before hits that are only close, among these what is valid first, and then by score."""
+    return tuple(sorted(hits, key=lambda hit: (not hit.is_sure, not hit.is_valid, -hit.score)))
 
 
 def _find_worst(changes: Iterable[Staleness]) -> Staleness:

@@ -388,8 +388,8 @@ def print_recall(recall: Recall, *, why: bool) -> None:
     """Print the result of a search: a list on a terminal or with reasons, else the block that agents read."""
     if not on_terminal() and not why:
         # The text has that note itself, but is empty if nothing was found.
-        nothing = f"{NOTHING_FOUND} {CODE_BEHIND}" if recall.is_code_behind else NOTHING_FOUND
-        click.echo(recall.text or nothing)
+        hint = recall.hint or NOTHING_FOUND
+        click.echo(recall.text or (f"{hint} {CODE_BEHIND}" if recall.is_code_behind else hint))
         return
     with fence_for_agent():
         _print_list(recall, why=why)
@@ -397,7 +397,7 @@ def print_recall(recall: Recall, *, why: bool) -> None:
 
 def _print_list(recall: Recall, *, why: bool) -> None:
     if not (recall.hits or recall.files or recall.sessions or recall.session_hits):
-        note(NOTHING_FOUND)
+        note(recall.hint or NOTHING_FOUND)
     for place, hit in enumerate(recall.hits, start=1):
         if hit.is_sure:
             _print_hit(place, hit, why=why)

@@ -63,7 +63,7 @@ def recall(mind: Mind, arguments: Arguments) -> str:
         everywhere=bool(arguments.get("everywhere")),
         where=arguments.get("where"),
     )
-    return answer.text or NOTHING
+    return answer.text or answer.hint
 
 
 def remember(mind: Mind, arguments: Arguments) -> str:

@@ -356,6 +356,24 @@ def count_by_kind(db: Database) -> list[Row]:
     return db.execute("SELECT scope, kind, status, count(*) FROM memories GROUP BY 1, 2, 3 ORDER BY 1, 2, 3")
 
 
+def count_proposals(db: Database, sight: Visibility) -> int:
+    """The number of visible memories that wait for review."""
+    # Both conditions: the first one is that of the index.
+    waits = "m.status IN ('proposed', 'disputed') AND m.status = 'proposed'"
+    return int(db.value(f"SELECT count(*) FROM memories m WHERE {waits} AND {VISIBLE}", bind_sight(sight)))
+
+
+def count_current(db: Database, query: Query) -> tuple[int, int]:
+    """The numbers of visible memories that stand and of those that have expired, whatever else the query asks for."""
+    row = db.one(
+        "SELECT count(CASE WHEN m.expires_at = '' OR m.expires_at > :now THEN 1 END),"
+        " count(CASE WHEN m.expires_at <> '' AND m.expires_at <= :now THEN 1 END)"
+        f" FROM memories m WHERE m.status IN ('active', 'disputed') AND {VISIBLE}",
+        bind_sight(query.sight) | {"now": query.now},
+    )
+    return (row[0], row[1]) if row else (0, 0)
+
+
 def count_by_status(db: Database, sight: Visibility) -> list[Row]:
     """Numbers of visible memories by status, most frequent first."""
     return db.execute(

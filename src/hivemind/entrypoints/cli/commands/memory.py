@@ -137,8 +137,10 @@ def list_memories(**options: Any) -> None:
     hivemind list --kind decision --tags deploy
     hivemind list --status proposed --everywhere
     """
+    filters = {name: value for name, value in options.items() if name not in ("limit", "before")}
     with open_mind() as mind:
         page = mind.list(**options)
+        if_empty = "" if page or options["before"] else mind.browse.explain_empty_list(**filters)
     rows = [
         [
             shorten_id(memory.id),
@@ -151,7 +153,6 @@ def list_memories(**options: Any) -> None:
         for memory in page
     ]
     more = f"more: hivemind list --before {shorten_id(page[-1].id)}" if len(page) == options["limit"] else ""
-    if_empty = "" if options["before"] else 'No memories here yet. Store one: hivemind remember "…"'
     emit_rows(page, ["id", "date", "scope", "kind", "status", "text"], rows, after=more, if_empty=if_empty)
 
 

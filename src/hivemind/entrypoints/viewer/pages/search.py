@@ -21,18 +21,21 @@ def page(request: PageRequest) -> Response:
     options = _parse_filters(values)
     hits: Sequence[Hit] = ()
     session_hits: Sequence[SessionHit] = ()
+    hint = ""
     if values["q"]:
         recall = request.mind.browse.search(values["q"], **options, as_of=values["as_of"], limit=PAGE_MEMORIES)
-        hits, session_hits = recall.hits, recall.session_hits
+        hits, session_hits, hint = recall.hits, recall.session_hits, recall.hint
     else:
         memories = request.mind.list(**options, limit=PAGE_MEMORIES, before=values["before"])
         hits = [Hit(memory=memory, passage=memory.text, score=0, signals=()) for memory in memories]
+        hint = "" if memories else request.mind.browse.explain_empty_list(**options)
     # Search results have no next page: what is not among the best is not worth listing.
     has_more = not values["q"] and len(hits) == PAGE_MEMORIES
     return request.render(
         "results.html" if request.query.get("part") else "search.html",
         filters=values,
         has_filters=any(values[name] for name in FILTERS),
+        hint=hint,
         hits=hits,
         session_hits=session_hits,
         more={name: value for name, value in values.items() if value} | {"before": hits[-1].memory.id}
