@@ -10,7 +10,9 @@ from hivemind.codebase import mentions
 HEX = "".join(random.Random(7).choices("0123456789abcdef", k=40_000))
 
 
-@pytest.mark.parametrize("data", [HEX, "-_" * 20_000, "a/" * 20_000, "x." * 20_000], ids=["hex", "rule", "path", "dots"])
+@pytest.mark.parametrize(
+    "data", [HEX, "-_" * 20_000, "a/" * 20_000, "x." * 20_000], ids=["hex", "rule", "path", "dots"]
+)
 def test_a_long_run_of_data_names_nothing_and_hides_no_name_beside_it(data: str) -> None:
     # Patterns that took the square of its length needed 17 seconds for a pasted dump.
     text = f"see auth/service.py in the billing module {data}"

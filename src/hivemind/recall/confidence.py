@@ -12,6 +12,9 @@ SURE = 0.5
 """The confidence from which on a hit is an answer."""
 ENOUGH_WORDS, ENOUGH_WORDS_ALONE = 0.6, 0.3
 """The share of the question's words that is enough where there is no cosine, with a model and without one."""
+BY_WORDS = 0.1
+"""The least for the best match of words where there is no cosine: a concept, or a form in another language, is a match
+that shares no whole word."""
 SMALL_STORE, LOWEST_COSINE, COSINE_PER_DOUBLING, MOST_DOUBLINGS = 32, 0.34, 0.02, 5
 """Passages, and the cosine that is enough; it grows with the store, because the best of many unrelated passages is
 closer."""
@@ -30,10 +33,16 @@ def repeat_rare_words(words: Sequence[str], rank_word: Callable[[str], int | Non
     return [word for word in words for _ in range(RARE_WORD_WEIGHT if rank_word(word) is None else 1)]
 
 
-def measure_confidence(cosine: float | None, behind_best: float, word_share: float, size: int) -> float:
-    """Return how sure a hit is, from 0 to 1; ``size`` is that of the store in passages, 0 without a model."""
+def measure_confidence(
+    cosine: float | None, behind_best: float, word_share: float, size: int, word_score: float = 0.0
+) -> float:
+    """Return how sure a hit is, from 0 to 1; ``size`` is that of the store in passages, 0 without a model.
+
+    ``word_score`` is how well the search by words scores it, as a share of the best hit's score.
+    """
     if cosine is None:
-        return round(min(1.0, SURE * word_share / (ENOUGH_WORDS if size else ENOUGH_WORDS_ALONE)), 2)
+        by_share = SURE * word_share / (ENOUGH_WORDS if size else ENOUGH_WORDS_ALONE)
+        return round(min(1.0, max(by_share, BY_WORDS * word_score)), 2)
     needed = min(compute_needed_cosine(size), NO_WORDS_COSINE - COSINE_PER_SHARE * word_share)
     surplus = cosine - BEHIND_BEST_WEIGHT * behind_best - needed
     return round(1 / (1 + math.exp(-STEEPNESS * surplus)), 2)

@@ -140,7 +140,7 @@ def _measure_confidences(
 ) -> list[float]:
     """Return the confidence of each hit: its own, raised where the question names a memory."""
     confidences = [
-        measure_confidence(place.meaning, best - place.score, _share_words(place.candidate, words), size)
+        measure_confidence(place.meaning, best - place.score, _share_words(place.candidate, words), size, place.words)
         for place, _ in page
     ]
     confidences = _doubt_other_numbers(page, confidences, words)
