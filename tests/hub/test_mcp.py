@@ -55,7 +55,7 @@ def test_what_one_agent_remembers_another_recalls(
     assert "Stored as" in kept[1]
     assert "machine" not in kept[1]
     assert "The queue is drained before each deploy" in found[1]
-    assert "No confident match" in elsewhere[1]
+    assert "near this question" in elsewhere[1]
 
 
 def test_what_goes_wrong_is_told_to_the_model(served: Served, team: str) -> None:

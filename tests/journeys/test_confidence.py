@@ -29,8 +29,10 @@ def test_below_the_answers_stand_at_most_three_that_are_near_unless_a_limit_asks
 
     by_default = mind.recall("which port does service number 13 listen on?").hits
     more = mind.recall("which port does service number 13 listen on?", limit=8).hits
+    in_viewer = mind.browse.search("which port does service number 13 listen on?", limit=25).hits
 
     assert [hit.is_sure for hit in by_default] == [True, False, False, False]
+    assert [hit.memory.id for hit in in_viewer] == [hit.memory.id for hit in by_default]
     assert [hit.is_sure for hit in more] == [True] + [False] * 7
 
 
