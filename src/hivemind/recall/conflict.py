@@ -60,9 +60,11 @@ def _make_side(memory: Memory, hit: Hit, query: Query) -> Hit:
     """Make a hit of a memory that is told because another one is."""
     signal = Signal(name="dispute", score=1.0, why=f"contradicts {shorten_id(hit.memory.id)}")
     passage = memory.text if len(memory.text) <= LONGEST_SIDE else first_line(memory.text, LONGEST_SIDE)
+    is_valid = query.is_valid(memory)
     return replace(
-        hit, memory=memory, passage=passage, signals=(signal,), labels=build_labels(memory, query), is_in_doubt=False
-    )
+        hit, memory=memory, passage=passage, signals=(signal,), labels=build_labels(memory, query), is_in_doubt=False,
+        is_valid=is_valid, is_sure=hit.is_sure and is_valid,
+    )  # fmt: skip
 
 
 def drop_last(hits: Sequence[Hit]) -> tuple[Hit, ...]:
