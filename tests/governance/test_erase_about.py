@@ -40,6 +40,24 @@ NAMED: dict[str, tuple[list[str], list[str]]] = {
     "+49 170 1234567": (["+491701234567", "49-170-1234567"], ["+49 170 12345678"]),
     "Иванов": (["ИВАНОВ", "у Иванов."], ["Ивановский"]),
     "北京": (["我在北京工作"], ["北方"]),
+    "Søren Łukasz Đorđević": (["Soren Lukasz Dordevic", "SØREN ŁUKASZ ĐORĐEVIĆ", "soren-lukasz_dordevic"], ["Søren"]),
+    "Aesir Thorn": (["Æsir Þorn", "ÆSIR-ÞORN", "æsir þorn"], ["Asir Porn"]),
+    "Strauß Œuvre": (["strauss oeuvre", "STRAUSS ŒUVRE"], ["straus oeuvre"]),
+    "Smith & Sons": (["Smith &amp; Sons", "smith%20%26%20sons", "Smith &#38; Sons", "smith-sons"], ["Smith or Sons"]),
+    "Zoë Krämer": (["Zo\\u00eb Kr\\u00e4mer", "Zo%C3%AB%20Kr%C3%A4mer", "Zo&euml; Kr&#xe4;mer",
+                    "Zo\\303\\253 Kr\\303\\244mer"], []),
+    "x@y.example": (
+        ["x@y.example", "<x@y.example>", "mailto:x@y.example?subject=a", "Ask x@y.example.", "x%40y.example",
+         "x@y.example, or", "X@Y.EXAMPLE", "x@y.example/inbox"],
+        ["x@y.example.org", "a.x@y.example", "max@y.example", "x@y.example-old.org", "x@y.examples", "a+x@y.example"],
+    ),
+    "INC-4407": (
+        ["INC-4407", "Closed INC-4407.", "INC-4407, INC-4408", "see inc_4407: done", "INC-4407.\nNext",
+         "INC-4407.html"],
+        ["INC-4407.1", "INC-4407-2", "INC-44071", "INC-4407_3"],
+    ),
+    "10.0.0.1": (["10.0.0.1", "at 10.0.0.1.", "10.0.0.1:8080", "10.0.0.1/24"],
+                 ["10.0.0.12", "10.0.0.1.5", "110.0.0.1"]),
 }  # fmt: skip
 
 

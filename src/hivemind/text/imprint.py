@@ -2,7 +2,7 @@
 
 An erased text leaves an imprint: how many words it had, and a keyed digest of each stretch of six of them. The key is
 the store's secret, so the imprint reveals nothing to somebody who has only the digests. Words are compared as in
-``values``: without case, accents, invisible and look-alike characters, whatever separates them.
+``values``: without case, accents, invisible and look-alike characters, whatever separates them, also behind escapes.
 """
 
 import re
@@ -14,6 +14,7 @@ from itertools import accumulate
 from operator import sub
 from typing import NamedTuple
 
+from hivemind.text.escapes import decode
 from hivemind.text.normalise import normalise
 
 STRETCH_WORDS = 6
@@ -124,14 +125,31 @@ class ErasedTextFilter:
         """The text with a mark in place of each erased text that it quotes at least by half."""
         if not self._indexes or len(text) < MIN_LETTERS:
             return text
-        words = split_words(text)
-        spans = [span for index in self._indexes for span in index.find_spans(words)]
+        spans = self._find_spans(text)
+        # Both as it is and without escapes, because the erased text may itself have had escapes.
+        if decoded := decode(text):
+            spans += [decoded.locate(*span) for span in self._find_spans(decoded.text)]
         return _replace_spans(text, spans) if spans else text
 
     def contains_erased_text(self, text: str) -> bool:
         """Whether a text contains a complete erased text of at least one full stretch."""
-        words = split_words(text) if self._indexes else []
+        if not self._indexes or len(text) < MIN_LETTERS:
+            return False
+        decoded = decode(text)
+        return self._has_whole_text(text) or (decoded is not None and self._has_whole_text(decoded.text))
+
+    def _has_whole_text(self, text: str) -> bool:
+        words = split_words(text)
         return any(index.is_whole_in(words) for index in self._indexes)
+
+    def _find_spans(self, text: str) -> list[tuple[int, int]]:
+        """Start and end of each passage that quotes an erased text."""
+        words = split_words(text)
+        quotes = [quote for index in self._indexes for quote in index.find_spans(words)]
+        if not quotes:
+            return []
+        spans = find_word_spans(text)
+        return [(spans[first][0], spans[end - 1][1]) for first, end in quotes]
 
 
 class _ImprintIndex:
@@ -217,14 +235,12 @@ def _group_by_quotation(hits: list[StretchHit], length: int) -> Iterator[list[St
 
 
 def _replace_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    word_spans = find_word_spans(text)
     pieces: list[str] = []
     position = 0
-    for first, end in sorted(spans):
-        start = word_spans[first][0]
+    for start, end in sorted(spans):
         if start >= position:
             pieces += (text[position:start], MARK)
-        position = max(position, word_spans[end - 1][1])
+        position = max(position, end)
     return "".join(pieces) + text[position:]
 
 

@@ -1,4 +1,4 @@
-"""Detect whether a content quotes a text, regardless of case, white space, accents and JSON escapes.
+"""Detect whether a content quotes a text, regardless of case, white space, accents and escapes.
 
 A content quotes a text if it has at least 60 % of the text's words in a row, and at least three of them. Every such run
 contains the middle words of the text, so searching for those first is cheap and misses nothing.
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hivemind.text.clean import neutralise
+from hivemind.text.escapes import unescape
 from hivemind.text.tokenise import STOP_WORDS
 
 MIN_SHARE = 0.6
@@ -23,7 +24,6 @@ MIN_NAME_LENGTH = 10
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Scripts without spaces between words: each character counts as one."""
 WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
-ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf])")
 NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 CHUNK = re.compile(r"[^\s\"'`()\[\]{}<>,;]+")
 
@@ -96,16 +96,12 @@ class Quotation:
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text, normalised: no case, accents or JSON escapes."""
-    unescaped_text = ESCAPE.sub(_replace_escape, text) if "\\" in text else text
+    """The words of a text, normalised: no case, accents or escapes."""
+    unescaped_text = unescape(text)
     if not unescaped_text.isascii():
         characters = unicodedata.normalize("NFKD", neutralise(unescaped_text))
         unescaped_text = "".join(letter for letter in characters if not unicodedata.combining(letter))
     return WORD.findall(unescaped_text.casefold())
-
-
-def _replace_escape(escape: "re.Match[str]") -> str:
-    return chr(int(escape[1], 16)) if escape[1] else " "
 
 
 def _make_text(text: str, share: float) -> _Text:
@@ -122,9 +118,11 @@ def _make_text(text: str, share: float) -> _Text:
 
 def _split_original_words(text: str, count: int) -> list[str]:
     """The words as a database stores them; empty strings if they cannot be matched to the normalised words."""
-    unescaped_text = ESCAPE.sub(_replace_escape, text) if "\\" in text else text
+    # A copy may have the same escapes or none, so nothing is known about how it is stored.
+    if unescape(text) != text:
+        return [""] * count
     # NFC and lower case, because the database compares stored text, ignoring only case.
-    original_words = WORD.findall(unicodedata.normalize("NFC", unescaped_text).lower())
+    original_words = WORD.findall(unicodedata.normalize("NFC", text).lower())
     return original_words if len(original_words) == count else [""] * count
 
 
