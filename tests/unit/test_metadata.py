@@ -8,7 +8,8 @@ from hivemind.capture.redact import redact
 from hivemind.curate.validation import guess_kind
 from hivemind.entrypoints.cli.arguments import parse_metadata
 from hivemind.errors import InvalidInput
-from hivemind.model.events import MemoryRemembered, change_strings, decode_fact, encode_fact, find_shape_error
+from hivemind.model.events import MemoryRemembered, decode_fact, encode_fact, find_shape_error
+from hivemind.model.free_text import change_text
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind
 from hivemind.model.metadata import MAX_METADATA_BYTES, MAX_METADATA_KEYS, Metadata, validate_metadata
@@ -91,7 +92,7 @@ def test_secrets_are_redacted_by_their_form_and_by_their_key() -> None:
         password="hunter2-Kq9x", note="token ghp_16C7e42F292c6912E7710c838347Ae178B4a", language="Python", n=5
     )
 
-    redacted = change_strings(secrets, redact)
+    redacted = change_text(secrets, redact)
 
     assert isinstance(redacted, MemoryRemembered)
     assert "hunter2" not in str(redacted.metadata["password"])

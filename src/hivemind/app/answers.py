@@ -15,7 +15,6 @@ from hivemind.app.low_priority import used_cpu_seconds
 from hivemind.app.shared_sessions import shared_sessions
 from hivemind.codebase import touched_together
 from hivemind.codebase.named_files import find_named_files
-from hivemind.curate.exclusion import load_erased_watch
 from hivemind.errors import StoreError, Unavailable
 from hivemind.formats import timestamps
 from hivemind.model.events import MemoriesRecalled, ShownMemory, ShownSessionPassage
@@ -125,10 +124,8 @@ class Answers:
             )
             for place, hit in enumerate(answer.hits, start=1)
         )
-        # The question may quote what was erased; the receipt must not bring it back.
-        question = load_erased_watch(context.store).replace_erased_texts(answer.query.text)
         fact = MemoriesRecalled(
-            query=question, shown=lines, session_id=context.author.session_id, is_unasked=is_unasked,
+            query=answer.query.text, shown=lines, session_id=context.author.session_id, is_unasked=is_unasked,
             occasion=occasion,
             sessions=tuple(
                 ShownSessionPassage(session_id=hit.session_id, observation=hit.observation, tokens=hit.tokens)

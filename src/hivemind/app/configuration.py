@@ -1,13 +1,16 @@
 """Reading and changing settings; works without opening the store, because a setting may prevent that."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from hivemind import agents, settings
-from hivemind.errors import Refused
+from hivemind.errors import Refused, StoreError
 from hivemind.formats import cue_file
 from hivemind.paths import data_directory
 from hivemind.settings import Setting
+from hivemind.store import FILE, Store
+from hivemind.store.integrity import DAMAGE_ERRORS
 
 
 def file() -> Path:
@@ -29,7 +32,9 @@ def get(name: str) -> Setting:
 def change(name: str, text: str) -> Setting:
     """Change a setting of this user."""
     _must_be_a_person()
-    settings.write_setting(file().parent, name, settings.parse_value(name, text))
+    value = settings.parse_value(name, text)
+    _refuse_excluded(name, text)
+    settings.write_setting(file().parent, name, value)
     # They depend on the settings, and are written again.
     cue_file.discard(str(file().parent))
     return get(name)
@@ -40,6 +45,17 @@ def unset(name: str) -> None:
     _must_be_a_person()
     settings.write_setting(file().parent, name, None)
     cue_file.discard(str(file().parent))
+
+
+def _refuse_excluded(name: str, text: str) -> None:
+    """Refuse a value that was erased: it would stand in the file, and the person's name in every entry."""
+    folder = file().parent
+    if not (folder / FILE).exists():
+        return
+    # A damaged store must not keep anybody from changing a setting.
+    with suppress(StoreError, *DAMAGE_ERRORS), Store.open(folder) as store:
+        if refusal := store.load_gate().find_refusal([(name, text)], "", by_person=True):
+            raise Refused(f"the setting {name} was refused: {refusal.rule}")
 
 
 def _must_be_a_person() -> None:

@@ -75,7 +75,7 @@ def sync_notes(
     entries = [
         (scope, repo, fact)
         for scope, repo, fact in unknown_entries
-        if not exclusion.find_refusal(context.store, fact.text, repo)
+        if not exclusion.find_refused_field(context.store, fact, repo)
     ]
     new_count = len(entries) if dry_run else record_entries(context, entries, factory)[0]
     if not dry_run:

@@ -2,11 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from functools import cache, partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hivemind.agents.decoder import redact_observation
 from hivemind.app.context import Context
@@ -14,19 +13,17 @@ from hivemind.app.quarantine import set_aside
 from hivemind.app.trees import locate_tree
 from hivemind.capture import intake, quarantine, spool
 from hivemind.curate.event_factory import EventFactory
-from hivemind.curate.exclusion import load_erased_watch
 from hivemind.errors import StoreError, StoreFull
 from hivemind.formats import timestamps
 from hivemind.formats.codec import to_json
 from hivemind.formats.dataclass import dataclass
-from hivemind.model.events import Event, ObservationCompleted, ObservationMade, ObservationsDropped
+from hivemind.model.events import Event, ObservationCompleted, ObservationsDropped
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 from hivemind.store import log
 from hivemind.store.projections import sessions
-from hivemind.text.imprint import ErasedTextFilter
 
 Item = TypeVar("Item")
 Placed = tuple[Observation, str]
@@ -62,7 +59,7 @@ class Observations:
             return 0
 
     def _take_in_spool(self) -> int:
-        context, watch = self._context, load_erased_watch(self._context.store)
+        context = self._context
         tree = cache(partial(locate_tree, context))
         # No more than the quarantine holds, or a flood of bad lines would fill the memory.
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
@@ -70,9 +67,7 @@ class Observations:
         def record(page: Sequence[intake.SpoolLine]) -> int:
             read = list(intake.parse_spool_lines(page))
             arrivals = [arrival for arrival in read if isinstance(arrival, intake.Arrival)]
-            events = [
-                observation_event(context.factory, arrival, tree(arrival.directory).id, watch) for arrival in arrivals
-            ]
+            events = [observation_event(context.factory, arrival, tree(arrival.directory).id) for arrival in arrivals]
             # What is learned from a session later must be found again after its tree's remote has changed.
             names = context.new_names({tree(arrival.directory) for arrival in arrivals})
             new_count = len(context.store.record([*names, *events])) - len(names) if events else 0
@@ -115,10 +110,8 @@ class Observations:
         known_ids = log.find_known_ids(db, [step.source_id for step, _ in page])
         new = {step.source_id: (step, repo) for step, repo in page if step.source_id not in known_ids}
         if not dry_run:
-            watch = load_erased_watch(self._context.store)
             events = [
-                observation_event(factory, intake.make_arrival(step, redact), repo, watch)
-                for step, repo in new.values()
+                observation_event(factory, intake.make_arrival(step, redact), repo) for step, repo in new.values()
             ]
             unfinished_ids = sessions.find_without_exit_code(db, known_ids)
             completions = [
@@ -170,22 +163,11 @@ def isolate_failures(
     return sum(isolate_failures(part, record, set_item_aside) for part in (items[:half], items[half:]))
 
 
-def observation_event(
-    factory: EventFactory, arrival: intake.Arrival, repo: str, erased_texts: ErasedTextFilter
-) -> Event:
-    """Make the event of an observation, without passages that were erased before."""
-    fact = _without(arrival.fact, erased_texts) if erased_texts else arrival.fact
+def observation_event(factory: EventFactory, arrival: intake.Arrival, repo: str) -> Event:
+    """Make the event of an observation."""
     return factory.event(
-        fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=arrival.id, at=arrival.at, actor=fact.agent
+        arrival.fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=arrival.id, at=arrival.at, actor=arrival.fact.agent
     )
-
-
-def _without(step: ObservationMade, erased_texts: ErasedTextFilter) -> ObservationMade:
-    texts = {name: getattr(step, name) for name in ("text", "input", "output", "command", "file", "diff")}
-    changes: dict[str, Any] = {
-        name: clean for name, text in texts.items() if (clean := erased_texts.replace_erased_texts(text)) != text
-    }
-    return replace(step, **changes) if changes else step
 
 
 def _make_completion(factory: EventFactory, step: Observation, repo: str) -> Event:

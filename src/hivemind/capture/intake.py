@@ -9,7 +9,8 @@ from hivemind import agents
 from hivemind.capture.truncate import LONGEST, cut_middle
 from hivemind.formats import timestamps
 from hivemind.formats.untrusted import Unreadable, parse_json
-from hivemind.model.events import ObservationMade, change_strings
+from hivemind.model.events import ObservationMade
+from hivemind.model.free_text import change_text
 from hivemind.model.ids import EventId
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 
@@ -74,9 +75,7 @@ def make_arrival(observation: Observation, redact: Callable[[str], str] = str) -
     full_fact = ObservationMade(**fields)
     # Redact before trimming: a secret that trimming cut in two would not be recognised. Twice the length is enough to
     # redact, because the place where that is cut is trimmed away afterwards.
-    clean = change_strings(_trim(full_fact, 2 * LONGEST), redact)
-    assert isinstance(clean, ObservationMade)
-    fact = _trim(clean, LONGEST)
+    fact = _trim(change_text(_trim(full_fact, 2 * LONGEST), redact), LONGEST)
     return Arrival(
         id=EventId(_storable(observation.source_id)), at=observation.at, directory=full_fact.directory, fact=fact
     )

@@ -1,10 +1,8 @@
 """Finds everything that names a person, customer, ticket or value, and erases what a person confirms."""
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from hivemind.curate.erase import (
     UNREADABLE_BACKUP,
@@ -21,7 +19,6 @@ from hivemind.curate.residue import QUARANTINE_FOLDER
 from hivemind.errors import StoreError
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import (
-    NOT_FREE_TEXT,
     Event,
     Fact,
     MemoriesRecalled,
@@ -32,6 +29,7 @@ from hivemind.model.events import (
     RepositorySeen,
     WriteRefused,
 )
+from hivemind.model.free_text import iterate_text
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Memory
 from hivemind.model.reports import Mention, Mentions, MentionSort
@@ -46,7 +44,7 @@ from hivemind.text.names import NamePattern
 
 Progress = Callable[[int, int], None]
 
-ORIGIN_FIELDS = {"owner", "actor", "directory", "model"}
+ORIGIN_FIELDS = {"owner", "actor", "directory", "model", "agent", "session_id", "event", "observation"}
 """Fields about the writer and the place, not about content; log headers keep the same values permanently."""
 LARGEST_FILE = 1 << 24
 """Bytes of a quarantined file that are searched."""
@@ -192,21 +190,12 @@ def _explain_ownership(store: Store, memory: Memory) -> str:
     return f"not yours: ask {memory.owner} or a reviewer"
 
 
-def _iterate_texts(node: Any) -> Iterator[str]:
+def _iterate_texts(fact: Fact) -> Iterator[str]:
     """Yield every free text in a fact; for an observation, without its working directory."""
-    if isinstance(node, ObservationMade) and node.directory:
-        # The directory is in the header of the entry, which stays; a path below it is not a mention.
-        yield from (text.replace(node.directory, "") for text in _iterate_texts(replace(node, directory="")))
-    elif dataclasses.is_dataclass(node):
-        for attribute in dataclasses.fields(node):
-            if attribute.name not in NOT_FREE_TEXT and attribute.name not in ORIGIN_FIELDS:
-                yield from _iterate_texts(getattr(node, attribute.name))
-    elif isinstance(node, tuple):
-        for item in node:
-            yield from _iterate_texts(item)
-    # Not isinstance: enums are strings, too, and no free text.
-    elif type(node) is str and node:
-        yield node
+    texts = (text for _, text in iterate_text(fact, skipped=ORIGIN_FIELDS))
+    # The directory is in the header of the entry, which stays; a path below it is not a mention.
+    directory = fact.directory if isinstance(fact, ObservationMade) else ""
+    return (text.replace(directory, "") for text in texts) if directory else texts
 
 
 def _search_backup(file: Path, name: NamePattern, progress: Progress, kept_ids: Set[str]) -> Iterator[Mention]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hivemind.curate.commits import COMMIT_DETECTORS
 from hivemind.curate.detectors import DETECTORS
 from hivemind.curate.event_factory import EventFactory
-from hivemind.curate.exclusion import find_refusal
+from hivemind.curate.exclusion import find_refused_field
 from hivemind.curate.learn import learn
 from hivemind.curate.reconcile import find_proposals_about, find_repetition
 from hivemind.errors import InvalidInput
@@ -62,7 +62,7 @@ def make_proposal(
     if log.find_ids_about(store.db, [fact.memory_id]):
         # Also if it was rejected or rolled back since: its id follows from the evidence, so it comes only once.
         return ProposalResult(Fate.KNOWN, [])
-    if find_refusal(store, fact.text, repo):
+    if find_refused_field(store, fact, repo):
         return ProposalResult(Fate.REFUSED, [])
     fact = _word_as_known(store, fact, repo)
     if fact.kind is Kind.DECISION and fact.valid_from:

@@ -6,7 +6,8 @@ from functools import cache
 
 from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import format_timestamp, next_timestamp
-from hivemind.model.events import Event, Fact, change_strings
+from hivemind.model.events import Event, Fact
+from hivemind.model.free_text import change_text
 from hivemind.model.ids import EventId, new_event_id
 from hivemind.model.memory import Channel, Memory, Writer
 from hivemind.model.scope import Scope
@@ -34,15 +35,16 @@ class EventFactory:
     ) -> Event:
         """Make the event of a fact, redacted."""
         now = self.clock()
+        # A receipt repeats the same few reasons.
+        redact = cache(self.redact)
         return Event(
             id=id or new_event_id(int(now.timestamp() * 1000)),
             at=at or format_timestamp(now),
-            actor=actor or self.writer.actor,
+            actor=redact(actor or self.writer.actor),
             channel=channel or self.writer.channel,
             scope=scope,
             repo=repo,
-            # A receipt repeats the same few reasons.
-            fact=change_strings(fact, cache(self.redact)),
+            fact=change_text(fact, redact),
             session=self.writer.session_id,
             batch=self.batch,
         )

@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 
 from hivemind.curate.files import BATCH, strip_heading
-from hivemind.model.events import MemoryRejected, MemoryRestored, MemoryRetracted
+from hivemind.model.events import MemoryRejected, MemoryRemembered, MemoryRestored, MemoryRetracted
 from hivemind.model.fold import find_rolled_back
+from hivemind.model.free_text import iterate_text
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.scope import Scope
 from hivemind.store import Store, log
-from hivemind.store.projections import tombstones
+from hivemind.store.gate import FieldRefusal
 from hivemind.store.projections.tombstones import Exclusion
 from hivemind.text.imprint import ErasedTextFilter, make_imprint
-from hivemind.text.normalise import digest_value
 
 
 def find_refusal(store: Store, text: str, repo: str, *, said_by_person: bool = False) -> Exclusion | None:
@@ -19,15 +19,21 @@ def find_refusal(store: Store, text: str, repo: str, *, said_by_person: bool = F
 
     A text that a person retracted may be added again by a person, and by nobody else.
     """
-    # Each scope has keys of its own for its digests.
-    values = {digest_value(text, key) for scope in Scope for key in store.known_keys_for(scope)}
-    reason = tombstones.find_refusal(store.db, values, repo, by_person=said_by_person)
-    return reason or (Exclusion.ERASED if load_erased_watch(store).contains_erased_text(text) else None)
+    refusal = store.load_gate().find_refusal([("text", text)], repo, by_person=said_by_person)
+    return refusal.reason if refusal else None
+
+
+def find_refused_field(
+    store: Store, fact: MemoryRemembered, repo: str, *, said_by_person: bool = False
+) -> FieldRefusal | None:
+    """Return which field of a claim is refused; None if all of them are accepted."""
+    fields = [*iterate_text(fact), ("repository", repo)]
+    return store.load_gate().find_refusal(fields, repo, by_person=said_by_person)
 
 
 def load_erased_watch(store: Store) -> ErasedTextFilter:
     """Load what recognises erased texts inside other texts."""
-    return tombstones.load_watch(store.db, {scope: store.known_keys_for(scope) for scope in Scope})
+    return store.load_gate().watch
 
 
 def compute_imprints(store: Store, scope: Scope, texts: Iterable[str]) -> tuple[str, ...]:

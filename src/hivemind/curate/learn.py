@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from hivemind.curate.disputes import end_disputes, may_name
 from hivemind.curate.event_factory import EventFactory
-from hivemind.curate.exclusion import find_refusal, load_erased_watch
+from hivemind.curate.exclusion import find_refusal, find_refused_field, load_erased_watch
 from hivemind.curate.reconcile import ConflictingMemory, reconcile
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
@@ -52,12 +52,13 @@ def learn(
     said_by_person: bool = False,
 ) -> LearnResult:
     """Return the events of a claim and its consequences; the caller records them."""
-    if rule := why_refused(store, fact.text, repo, said_by_person=said_by_person):
-        # The refusal is recorded for this person only, even if the text was meant for the team.
-        refusal = factory.event(WriteRefused(what="a memory", rule=rule), Scope.PROJECT if repo else Scope.USER, repo)
-        return LearnResult(fact.memory_id, [refusal], f"a memory was refused: {rule}")
     # An erased text must not come back as the quotation of a source.
     fact = _cut_erased_quotes(store, fact)
+    if refusal := find_refused_field(store, fact, repo, said_by_person=said_by_person):
+        # The refusal is recorded for this person only, even if the text was meant for the team.
+        scope = Scope.PROJECT if repo else Scope.USER
+        record = factory.event(WriteRefused(what=refusal.what, rule=refusal.rule), scope, repo)
+        return LearnResult(fact.memory_id, [record], f"{refusal.what} was refused: {refusal.rule}")
     old_memories = memories.get_all(store.db, fact.supersedes)
     fact = strip_local_references(fact, old_memories) if scope is Scope.TEAM else fact
     if scope is not Scope.TEAM and any(old.scope is Scope.TEAM for old in old_memories):

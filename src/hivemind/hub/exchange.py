@@ -30,14 +30,15 @@ from hivemind.model.events import (
     RollbackUndone,
     UnknownFact,
 )
+from hivemind.model.free_text import iterate_text
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel, Trust
 from hivemind.model.scope import Scope
 from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, TeamMember, Welcome
 from hivemind.model.wire import WireEntry
 from hivemind.store import Store, log, sync_state
-from hivemind.store.projections import memories, tombstones
-from hivemind.text.normalise import digest_value
+from hivemind.store.gate import is_written
+from hivemind.store.projections import memories
 
 REVIEWER_FACTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, RollbackUndone)
 REVIEWERS_DECIDE = "only a reviewer may decide about the team's memories"
@@ -325,13 +326,11 @@ def check_rights(store: Store, member: TeamMember, event: Event) -> str:
 
 
 def _find_exclusion(store: Store, event: Event) -> str:
-    if not isinstance(event.fact, MemoryRemembered | MemoryRevised):
+    if not is_written(event.fact):
         return ""
-    by_person = event.channel is Channel.PERSON
-    reason = tombstones.find_refusal(
-        store.db, [digest_value(event.fact.text, store.secret)], event.repo, by_person=by_person
-    )
-    watch = tombstones.load_watch(store.db, {Scope.TEAM: (store.secret,)})
-    if not reason and watch.contains_erased_text(event.fact.text):
-        reason = tombstones.Exclusion.ERASED
-    return f"its value was {reason} before" if reason else ""
+    is_claim = isinstance(event.fact, MemoryRemembered | MemoryRevised)
+    refusal = store.load_gate().find_refusal(
+        iterate_text(event.fact), event.repo,
+        by_person=event.channel is Channel.PERSON or not is_claim, besides="" if is_claim else event.about,
+    )  # fmt: skip
+    return refusal.rule if refusal else ""

@@ -4,7 +4,7 @@ import secrets
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -29,12 +29,11 @@ from hivemind.hub.postgres import (
 from hivemind.hub.rebuild import rebuild
 from hivemind.hub.receipts import ReceiptQueue
 from hivemind.model.erasure import ErasedLocation
-from hivemind.model.events import Event, MemoriesRecalled
+from hivemind.model.events import Event
 from hivemind.model.scope import Scope
 from hivemind.model.team import Device, TeamMember
 from hivemind.store import Store, projector, sync_state
 from hivemind.store.database import Closeable
-from hivemind.store.projections import tombstones
 
 CONTENT_TABLES = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
 """Tables that hold content of memories; they are vacuumed after an erasure."""
@@ -175,14 +174,8 @@ class Hub(Closeable):
             return graphs.ensure_graph(owner, team.team, model, dimension)
 
     def _write_receipts(self, team: str, events: list[Event]) -> None:
-        with HubStore(self, team) as store, store.db.transaction():
-            # Again, because what a question quotes may have been erased since it was asked.
-            watch = tombstones.load_watch(store.db, dict.fromkeys(Scope, (store.secret,)))
-            store.record(
-                replace(event, fact=replace(event.fact, query=watch.replace_erased_texts(event.fact.query)))
-                for event in events
-                if isinstance(event.fact, MemoriesRecalled)
-            )
+        with HubStore(self, team) as store:
+            store.record(events)
 
     @contextmanager
     def connect_without_team(self) -> Iterator[Postgres]:

@@ -7,7 +7,7 @@ from typing import Self
 from hivemind.errors import InvalidInput
 from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import format_date
-from hivemind.model.ids import SessionId, shorten_id
+from hivemind.model.ids import Digest, SessionId, shorten_id
 from hivemind.text.clean import first_line
 
 FILE = "file"
@@ -137,7 +137,7 @@ class Symbol(SymbolLocation):
 class Anchor(SymbolLocation):
     """A memory's link to a symbol: its position and fingerprint when the link was made."""
 
-    fingerprint: str
+    fingerprint: Digest
     commit: str = ""
     """The commit that was checked out, if any; the file may have had uncommitted changes."""
 

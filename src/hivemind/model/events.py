@@ -6,9 +6,8 @@ never changes: a new meaning is a new fact, and a program that does not know a f
 
 import dataclasses
 import re
-from collections.abc import Callable
 from functools import cache
-from typing import Any, Self, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Self, cast, get_args, get_origin, get_type_hints
 
 from hivemind.formats.codec import from_plain, to_json
 from hivemind.formats.dataclass import dataclass
@@ -16,7 +15,7 @@ from hivemind.formats.timestamps import is_timestamp
 from hivemind.formats.untrusted import parse_json
 from hivemind.model.code import Anchor
 from hivemind.model.erasure import ErasedLocation
-from hivemind.model.ids import EventId, MemoryId
+from hivemind.model.ids import FOREIGN, Digest, EventId, ForeignId, MemoryId, OwnId, Timestamp
 from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.metadata import NO_METADATA, Metadata, is_valid_metadata
 from hivemind.model.scope import Scope
@@ -44,10 +43,10 @@ class MemoryRemembered:
     links: tuple[str, ...] = ()
     subject: str = ""
     confidence: float = 1.0
-    valid_from: str = ""
-    valid_to: str = ""
-    expires_at: str = ""
-    verify_by: str = ""
+    valid_from: Timestamp = ""
+    valid_to: Timestamp = ""
+    expires_at: Timestamp = ""
+    verify_by: Timestamp = ""
     supersedes: tuple[MemoryId, ...] = ()
     derived_from: tuple[str, ...] = ()
     trace: Trace | None = None
@@ -67,13 +66,13 @@ class MemoryRevised:
     kind: Kind | None = None
     subject: str = ""
     confidence: float | None = None
-    valid_from: str = ""
-    valid_to: str = ""
-    expires_at: str = ""
-    verify_by: str = ""
+    valid_from: Timestamp = ""
+    valid_to: Timestamp = ""
+    expires_at: Timestamp = ""
+    verify_by: Timestamp = ""
     links: tuple[str, ...] = ()
     reason: str = ""
-    head: str = ""
+    head: OwnId = ""
     """The log entry that made that version; if another edit came first, the two edits are a dispute."""
     settles: tuple[EventId, ...] = ()
     """Conflicting edits that the writer had read and that this edit settles."""
@@ -156,7 +155,7 @@ class MemoryVerified(AboutMemory):
 class MemoryRetracted(AboutMemory):
     """It was withdrawn; it can be restored."""
 
-    value: str = ""
+    value: Digest = ""
     """The keyed digest of its text, set if a person retracted it: then only a person may store that text again."""
 
 
@@ -164,7 +163,7 @@ class MemoryRetracted(AboutMemory):
 class MemoryRejected(AboutMemory):
     """A reviewer rejected it: it is withdrawn, and the same text is refused from now on."""
 
-    value: str
+    value: Digest
     """The keyed digest of its text; see ``text/normalise.py``."""
 
 
@@ -177,7 +176,7 @@ class MemoryRestored(AboutMemory):
 class MemoryRolledBack(AboutMemory):
     """Some of its events are ignored from now on."""
 
-    rollback: str
+    rollback: OwnId
     """The id of the rollback, by which all of it can be undone."""
     undone: tuple[EventId, ...]
 
@@ -187,16 +186,16 @@ class RollbackUndone:
     """The events that a rollback had removed count again."""
 
     memory_id: MemoryId
-    rollback: str
+    rollback: OwnId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryErased(AboutMemory):
     """Its content was deleted everywhere Hivemind stores it; only this fact remains."""
 
-    values: tuple[str, ...] = ()
+    values: tuple[Digest, ...] = ()
     """Keyed digests of its texts, so that they cannot be stored again."""
-    imprints: tuple[str, ...] = ()
+    imprints: tuple[Digest, ...] = ()
     """Digests that find its text inside longer texts; see ``text/imprint.py``."""
     bodies: tuple[EventId, ...] = ()
     """Other log entries whose content was deleted with it."""
@@ -206,7 +205,7 @@ class MemoryErased(AboutMemory):
 class ErasureFinished:
     """The locations of an erasure were cleaned and checked; the newest of these facts is its receipt."""
 
-    at: str
+    at: Timestamp
     """When the erasure was requested."""
     memories: tuple[MemoryId, ...]
     places: tuple[ErasedLocation, ...]
@@ -277,8 +276,8 @@ class ShownMemory:
 class ShownSessionPassage:
     """One passage of a session on a receipt."""
 
-    session_id: str
-    observation: EventId
+    session_id: ForeignId
+    observation: Annotated[EventId, FOREIGN]
     tokens: int
 
 
@@ -288,7 +287,7 @@ class MemoriesRecalled:
 
     query: str
     shown: tuple[ShownMemory, ...]
-    session_id: str = ""
+    session_id: ForeignId = ""
     is_unasked: bool = False
     """Whether nobody asked for them; older entries say so only in ``why``."""
     sessions: tuple[ShownSessionPassage, ...] = ()
@@ -306,8 +305,8 @@ class ObservationMade(ObservationFields):
 class ObservationCompleted:
     """An agent's transcript gave the exit code of a command, which its hook had not."""
 
-    session_id: str
-    observation: EventId
+    session_id: ForeignId
+    observation: Annotated[EventId, FOREIGN]
     exit_code: int
 
 
@@ -324,7 +323,7 @@ class ObservationsDropped:
 class SessionExamined:
     """The record of a session was sent to the person's own agent, to learn from it."""
 
-    session_id: str
+    session_id: ForeignId
     agent: str
     characters: int
     proposed: int = 0
@@ -338,7 +337,7 @@ class SessionExamined:
 class EntriesLost:
     """A damaged store was repaired, and these entries could not be recovered."""
 
-    gaps: tuple[str, ...] = ()
+    gaps: tuple[OwnId, ...] = ()
     """Ranges of lost entries: the device, the first and the last number."""
     bodies: tuple[EventId, ...] = ()
     """Entries that lost only their content."""
@@ -358,9 +357,9 @@ class RepositorySeen:
 class DeviceJoined:
     """A machine joined the others of its person; it is recorded on that machine and reaches only them."""
 
-    device: str
+    device: OwnId
     name: str
-    secret: str
+    secret: Digest
     """The key of its digests of rejected and erased values, with which the others recognise these values."""
 
 
@@ -520,34 +519,3 @@ TIMESTAMP_FIELDS = {"valid_from", "valid_to", "expires_at", "verify_by"}
 # The format of str(Fingerprint).
 FINGERPRINT = re.compile(r"\d{1,4}(?::[\w-]*){5}:\d{1,9}:(?:[\w-]{4})*", re.ASCII)
 OUTSIDE = re.compile(r"\A/|(?:\A|/)\.\.(?:/|\Z)")
-
-
-def change_strings(fact: Fact, change: Callable[[str], str]) -> Fact:
-    """A copy of the fact with the change applied to all free text; ids and enumerations stay."""
-    return cast(Fact, _change_strings(fact, change))
-
-
-NOT_FREE_TEXT = {
-    "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
-    "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint", "head", "settles", "copy",
-    "gaps", "imprints", "memories", "state", "device", "secret", "over", "edit",
-}  # fmt: skip
-
-
-@cache
-def _list_free_text(shape: Any) -> list[str]:
-    return [field.name for field in dataclasses.fields(shape) if field.name not in NOT_FREE_TEXT]
-
-
-def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        # Redaction must not touch ids, digests and timestamps, or the fact would no longer be valid.
-        texts = {name: getattr(value, name) for name in _list_free_text(type(value))}
-        changed_texts = {name: _change_strings(text, change) for name, text in texts.items()}
-        # Mostly nothing changes, and a copy of every line of a receipt takes longer than this comparison.
-        return value if changed_texts == texts else dataclasses.replace(value, **changed_texts)
-    if isinstance(value, Metadata):
-        return value.change_text(change)
-    if isinstance(value, tuple):
-        return tuple(_change_strings(item, change) for item in value)
-    return change(value) if type(value) is str else value

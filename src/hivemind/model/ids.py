@@ -3,13 +3,23 @@
 import hashlib
 import os
 from collections.abc import Sequence
-from typing import NewType
+from typing import Annotated, NewType
 from uuid import UUID
 
 EventId = NewType("EventId", str)
 MemoryId = NewType("MemoryId", str)
 SessionId = NewType("SessionId", str)
 ReceiptId = NewType("ReceiptId", str)
+
+CLOSED, FOREIGN = "closed", "foreign"
+"""Marks of string types: one that cannot hold free text, and an id that another program chose."""
+Timestamp = Annotated[str, CLOSED]
+Digest = Annotated[str, CLOSED]
+"""A digest or a key, in hexadecimal."""
+OwnId = Annotated[str, CLOSED]
+"""An id that we made, other than the ones above."""
+ForeignId = Annotated[str, FOREIGN]
+"""The id of a session or step, as its agent chose it: it may hold any text."""
 
 SHORT = 8
 """Characters shown to people; enough for tens of thousands of memories, and longer prefixes are accepted too."""

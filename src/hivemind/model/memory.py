@@ -6,7 +6,7 @@ from typing import Literal
 
 from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import Anchor
-from hivemind.model.ids import EventId, MemoryId, SessionId
+from hivemind.model.ids import EventId, ForeignId, MemoryId, SessionId
 from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Choice, Scope
 
@@ -135,8 +135,8 @@ class Source:
     actor: str = ""
     """The person or agent who said it."""
     model: str = ""
-    session_id: str = ""
-    event: str = ""
+    session_id: ForeignId = ""
+    event: ForeignId = ""
     """The log entry of the observation it was taken from."""
     file: str = ""
     lines: str = ""

@@ -15,6 +15,7 @@ MAX_METADATA_KEYS, MAX_METADATA_BYTES = 32, 4096
 LARGEST_INTEGER = 1 << 53
 """JSON readers that parse numbers as doubles keep integers exact up to here."""
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+NOT_IN_A_KEY = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class Metadata(Mapping[str, MetadataValue]):
@@ -50,8 +51,11 @@ class Metadata(Mapping[str, MetadataValue]):
         return Metadata({name: value for name, value in self.items() if name not in without} | dict(values))
 
     def change_text(self, change: Callable[[str], str]) -> "Metadata":
-        """A copy with each string changed; the change sees ``name=value``, because the name can mark a password."""
-        return Metadata({name: _change_text(name, value, change) for name, value in self.items()})
+        """A copy with each name and string changed; the change sees ``name=value``, as the name can mark a password."""
+        changed_values: dict[str, MetadataValue] = {}
+        for name, value in self.items():
+            changed_values[_make_key(change(name), changed_values)] = _change_text(name, value, change)
+        return Metadata(changed_values)
 
 
 NO_METADATA = Metadata()
@@ -111,6 +115,14 @@ def _validate_value(name: str, value: object) -> MetadataValue:
         case int() if is_valid_value(value):
             return value
     raise InvalidInput(f"metadata {name!r} is {value!r}; a value is a string, a finite number, true or false")
+
+
+def _make_key(name: str, taken_names: Mapping[str, MetadataValue]) -> str:
+    """A valid key from a changed name that no other value has: ``[redacted:github]`` becomes ``redacted_github``."""
+    key = NOT_IN_A_KEY.sub("_", name).strip("_") if not KEY.fullmatch(name) else name
+    while key in taken_names:
+        key += "_"
+    return key
 
 
 def _change_text(name: str, value: MetadataValue, change: Callable[[str], str]) -> MetadataValue:

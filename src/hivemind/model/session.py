@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from hivemind.formats.dataclass import dataclass
-from hivemind.model.ids import SessionId
+from hivemind.model.ids import ForeignId, SessionId
 
 MAX_RAW_CHARACTERS = 72 * 1024
 """Characters of unreadable input that are kept for the quarantine."""
@@ -29,7 +29,7 @@ class ObservationFields:
     """The fields that an observation and its fact share."""
 
     agent: str
-    session_id: str
+    session_id: ForeignId
     seen: ObservationKind
     directory: str = ""
     text: str = ""

@@ -16,7 +16,8 @@ from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
 from hivemind.store import chains, log, projector, reserve, sync_state
 from hivemind.store.database import Closeable, Database
-from hivemind.store.projections import peers
+from hivemind.store.gate import ExclusionGate
+from hivemind.store.projections import peers, tombstones
 from hivemind.store.sqlite import LOCK_TIMEOUT_SECONDS, Sqlite
 
 FORMAT = 2
@@ -47,6 +48,9 @@ class Store(Closeable):
         self.has_new_memories = False
         """Whether memories were changed through this object."""
         self._file = _inode(directory) if directory else 0
+        self._gate: ExclusionGate | None = None
+        self._gate_at = "", 0
+        """The device and the position of the log for which the gate was loaded."""
 
     @classmethod
     def open(cls, directory: Path) -> "Store":
@@ -68,7 +72,7 @@ class Store(Closeable):
         """Append the events that are new and update the projections, all in one transaction."""
         with self.db.transaction():
             self._recheck()
-            added = log.append(self.db, self.device, events)
+            added = log.append(self.db, self.device, map(self.load_gate().admit, events))
             projector.apply(self.db, added)
         self._discard_cues(event for _, event in added)
         return [event for _, event in added]
@@ -88,6 +92,21 @@ class Store(Closeable):
             projector.apply(self.db, added)
         self._discard_cues(event for _, event in added)
         return [event for _, event in added]
+
+    def load_gate(self) -> ExclusionGate:
+        """Load what keeps erased and rejected texts out of the log."""
+        gate, (device, last) = self._gate, self._gate_at
+        position = log.last_position(self.db)
+        is_same = gate and device == self.device and last <= position
+        if not is_same or log.has_facts_after(self.db, last, tombstones.DECIDING_FACTS):
+            gate = None
+        self._gate_at = self.device, position
+        if gate is None or not (gate.is_empty or gate.has_keys(self._list_known_keys())):
+            self._gate = gate = ExclusionGate(self.db, self._list_known_keys())
+        return gate
+
+    def _list_known_keys(self) -> dict[Scope, tuple[bytes, ...]]:
+        return {scope: self.known_keys_for(scope) for scope in Scope}
 
     @property
     def chain(self) -> str:

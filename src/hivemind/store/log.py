@@ -208,6 +208,12 @@ def last_position(db: Database) -> int:
     return int(db.value("SELECT coalesce(max(position), 0) FROM events"))
 
 
+def has_facts_after(db: Database, position: int, facts: Sequence[str]) -> bool:
+    """Whether an entry after a position has one of these facts."""
+    sql = f"SELECT 1 FROM events WHERE position > ? AND fact IN {JSON_VALUES} LIMIT 1"
+    return db.one(sql, position, json.dumps(list(facts))) is not None
+
+
 def count_entries(db: Database) -> int:
     """The number of entries; not the last position, because on a hub all teams share one sequence of positions."""
     return int(db.value("SELECT coalesce(sum(last_seq), 0) FROM devices"))

@@ -26,6 +26,11 @@ from hivemind.store.projections import repositories
 from hivemind.text.imprint import ErasedTextFilter
 
 TABLES = ("tombstones", "erased_texts")
+DECIDING_FACTS = (
+    "memory.erased", "memory.rejected", "memory.retracted", "memory.restored", "memory.rolled_back", "rollback.undone",
+    "entries.refused", "device.joined",
+)  # fmt: skip
+"""Facts that change what is excluded, or by which keys it is recognised."""
 SCHEMA = """
 CREATE TABLE tombstones (
     value TEXT NOT NULL,

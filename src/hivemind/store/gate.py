@@ -1,0 +1,146 @@
+"""The one gate that text passes on its way into the log: what was erased or rejected stays out, in every field."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from hivemind.errors import Refused
+from hivemind.formats.dataclass import dataclass
+from hivemind.model.events import Event, Fact, MemoryErased
+from hivemind.model.free_text import change_text, iterate_text
+from hivemind.model.ids import EventId
+from hivemind.model.scope import Scope
+from hivemind.store.database import Database
+from hivemind.store.projections import tombstones
+from hivemind.store.projections.tombstones import Exclusion
+from hivemind.text.escapes import decode
+from hivemind.text.imprint import MIN_LETTERS, ErasedTextFilter
+from hivemind.text.normalise import digest_value
+
+FEWEST_WORDS = 2
+"""Of a whole field other than the text that equals an excluded value; a single word is a tag like any other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldRefusal:
+    """Which field of a fact is refused, and why."""
+
+    field: str
+    reason: Exclusion
+
+    @property
+    def what(self) -> str:
+        """What is refused, in a few words."""
+        return "a memory" if self.field == "text" else f"a memory's {self.field.replace('_', ' ')}"
+
+    @property
+    def rule(self) -> str:
+        """The rule that keeps it out."""
+        return f"its value was {self.reason} before"
+
+
+class ExclusionGate:
+    """Refuses or cleans events that contain an excluded text in any field."""
+
+    def __init__(self, db: Database, keys: Mapping[Scope, Sequence[bytes]]) -> None:
+        self._db = db
+        self._keys = tuple(dict.fromkeys(key for scope_keys in keys.values() for key in scope_keys))
+        self.is_empty = tombstones.is_empty(db)
+        """Whether nothing is excluded; then everything passes at no cost."""
+        self.watch = ErasedTextFilter({}) if self.is_empty else tombstones.load_watch(db, keys)
+
+    def has_keys(self, keys: Mapping[Scope, Sequence[bytes]]) -> bool:
+        """Whether it recognises texts by these keys."""
+        return self._keys == tuple(dict.fromkeys(key for scope_keys in keys.values() for key in scope_keys))
+
+    def admit(self, event: Event) -> Event:
+        """Return an event without erased texts; raise Refused if somebody wrote one about a memory.
+
+        What agents did and what was done to the store is recorded with a mark in the place of the text.
+        """
+        if self.is_empty:
+            return event
+        if not is_written(event.fact):
+            return self._clean(event)
+        # Only a claim is refused for what was retracted, and whoever makes one asks for it.
+        header = ((name, text) for name, text in _iterate_header(event) if self.watch.contains_erased_text(text))
+        field = next((name for name, _ in header), "")
+        refusal = (
+            FieldRefusal(field=field, reason=Exclusion.ERASED)
+            if field
+            else self.find_refusal(iterate_text(event.fact), event.repo, by_person=True, besides=event.about)
+        )
+        if refusal:
+            raise Refused(f"{refusal.what} was refused: {refusal.rule}")
+        return event
+
+    def find_refusal(
+        self, fields: Iterable[tuple[str, str]], repo: str, *, by_person: bool, besides: str = ""
+    ) -> FieldRefusal | None:
+        """Return which of these fields has an excluded text; None if none has.
+
+        ``by_person`` accepts what a person retracted; verdicts on the memory ``besides`` do not count.
+        """
+        if self.is_empty:
+            return None
+        texts = list(fields)
+        for field, text in texts:
+            if self.watch.contains_erased_text(text):
+                return FieldRefusal(field=field, reason=Exclusion.ERASED)
+        values: dict[str, list[str]] = {field: [] for field, _ in texts}
+        for field, text in texts:
+            values[field] += self._digest(text) if field == "text" or _is_telling(text) else ()
+        every_value = [value for field_values in values.values() for value in field_values]
+        # One statement for all of them, because hardly ever is one refused.
+        if not every_value or not tombstones.find_refusal(
+            self._db, every_value, repo, by_person=by_person, besides=besides
+        ):
+            return None
+        return next(
+            FieldRefusal(field=field, reason=reason)
+            for field, field_values in values.items()
+            if (reason := tombstones.find_refusal(self._db, field_values, repo, by_person=by_person, besides=besides))
+        )
+
+    def is_cleaned(self, event: Event) -> bool:
+        """Whether an event has an erased text in it."""
+        return not self.is_empty and self._clean(event) != event
+
+    def _clean(self, event: Event) -> Event:
+        if not self.watch:
+            return event
+        change = self.watch.replace_erased_texts
+        return replace(
+            event,
+            id=EventId(self._change_id(event.id)),
+            actor=change(event.actor),
+            repo=change(event.repo),
+            session=self._change_id(event.session),
+            fact=change_text(event.fact, change, self._change_id),
+        )
+
+    def _change_id(self, identifier: str) -> str:
+        """Another id for one that contains an erased text, the same every time."""
+        is_clean = self.watch.replace_erased_texts(identifier) == identifier
+        return identifier if is_clean else digest_value(identifier, self._keys[0])[:32]
+
+    def _digest(self, text: str) -> Iterator[str]:
+        decoded = decode(text)
+        for form in (text, decoded.text) if decoded else (text,):
+            yield from (digest_value(form, key) for key in self._keys)
+
+
+def is_written(fact: Fact) -> bool:
+    """Whether somebody wrote a fact about a memory; an erasure is carried out whatever its reason says."""
+    return hasattr(fact, "memory_id") and not isinstance(fact, MemoryErased)
+
+
+def _iterate_header(event: Event) -> Iterable[tuple[str, str]]:
+    return (
+        ("author", event.actor), ("session", event.session), ("repository", event.repo), ("batch", event.batch),
+    )  # fmt: skip
+
+
+def _is_telling(text: str) -> bool:
+    """Whether a whole field says as much as a memory: several words, or a name with digits."""
+    is_name = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+    return len(text) >= MIN_LETTERS and (len(text.split()) >= FEWEST_WORDS or is_name)
