@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from hivemind.app.context import Context, Progress, checked_reason, quietly
-from hivemind.curate import about
+from hivemind.curate import about, resumption
 from hivemind.curate import erase as erase_module
 from hivemind.errors import NotFound, StoreError
 from hivemind.hub import exchange
@@ -47,7 +47,15 @@ class Erasures:
             context.resolve(memory, everywhere=everywhere)
             return None
         erasure = log.find_erasure(context.store.db, memory.strip().lower(), context.sight(everywhere=everywhere))
-        return erase_module.load_receipt(context.store.db, erasure.batch) if erasure else None
+        if erasure is None:
+            return None
+        receipt = erase_module.load_receipt(context.store.db, erasure.batch)
+        # Its note was lost before it was finished, or somebody has followed its advice since.
+        if receipt is None:
+            resumption.finish_by_log(context.store, context.clock, home=context.home)
+            return erase_module.load_receipt(context.store.db, erasure.batch)
+        is_open = not receipt.is_complete and context.is_person
+        return resumption.check_again(context.store, context.factory, receipt, context.home) if is_open else receipt
 
     def find_mentions(self, name: str, *, progress: Progress = quietly) -> Mentions:
         """Find everything in this store that mentions a name, such as a person or customer, in all repositories."""
@@ -84,7 +92,13 @@ class Erasures:
         """Finish erasures that were interrupted or had to wait for a reader of the store, as far as possible now."""
         # One that cannot be finished must not keep the store shut; the doctor tells of it.
         with suppress(StoreError, OSError, *DAMAGE_ERRORS):
-            erase_module.finish_erasures(self._context.store, self._context.clock, home=self._context.home)
+            resumption.finish_erasures(self._context.store, self._context.clock, home=self._context.home)
+
+    def count_without_receipt(self) -> int:
+        """Count the erasures of this machine that the log has no receipt of."""
+        store = self._context.store
+        chains = (store.device, store.chain)
+        return len(log.find_unfinished_erasures(store.db, chains, erase_module.BATCH_PREFIX))
 
     def _require_rights(self, targets: erase_module.Targets) -> None:
         """Refuse an erasure that the hub would refuse, as far as the member's role is known here."""

@@ -58,12 +58,13 @@ class Maintenance:
     def _unfinished_erasures(self) -> Iterator[integrity.Finding]:
         """Report erasures that are not finished, after trying once more."""
         if directory := self._context.store.directory:
-            if unfinished.count_unfinished(directory):
-                # Imported here, because there is seldom one.
-                from hivemind.app.erasures import Erasures
+            # Imported here, because the other commands of this module do not need it.
+            from hivemind.app.erasures import Erasures
 
-                Erasures(self._context).finish()
-            count = unfinished.count_unfinished(directory)
+            erasures = Erasures(self._context)
+            # Also without a note: an erasure in the log that has no receipt was not finished.
+            erasures.finish()
+            count = max(unfinished.count_unfinished(directory), erasures.count_without_receipt())
             detail = (
                 f"{count} not finished: their text may still be in the store's files" if count else "all are finished"
             )

@@ -8,6 +8,7 @@ recorded. After a crash, the next opening of the store finishes the erasure.
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -41,19 +42,24 @@ from hivemind.store.projections import memories, receipts
 from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
 from hivemind.text.normalise import digest_value
-from hivemind.text.quotation import Quotation, QuotedRun
+from hivemind.text.quotation import Quotation, QuotationSearch, QuotedRun, list_content_words
 
 FEWEST_WORDS_OF_A_MEMORY = 6
 """Another memory is reported from so many words of the erased text on; many claims share their first few words."""
-FEWEST_WORDS_OF_METADATA, SHORTEST_NAME = 3, 8
-"""Metadata is searched for elsewhere from so many words on, or as a name with digits of so many characters."""
+FEWEST_WORDS_OF_METADATA, FEWEST_WORDS_OF_A_TRACE, SHORTEST_NAME = 3, 4, 8
+"""Metadata and parts of a trace are searched for from so many words on, or as a name with digits of so many letters."""
 ANY_REPOSITORY = Visibility(repos=(), everywhere=True)
 """A receipt belongs to no repository."""
+BATCH_PREFIX = "erase-"
 MOST_RECEIPTS = 1_000
 """Versions of a receipt that are looked at; each machine that confirms an erasure adds one."""
 MOST_NAMED = 5
 """How many other memories that quote the text are reported one by one."""
 UNREADABLE_BACKUP = "cannot be opened and may contain it; delete that file"
+UNUSED_PAGES = "unused pages still contain it, which should not happen; run 'hivemind doctor'"
+IN_A_HEADER = "the name of a session, author or repository contains it, which entries keep"
+ERASURE_RECORDS = ("memory.erased", "erasure.finished")
+LINE_NUMBERS = re.compile(r"[\d\s,:L-]*")
 PAGES_IN_USE = "another process is still reading old pages; this is retried when the store is opened next"
 
 
@@ -89,19 +95,34 @@ def erase(
     # Erasing must work on a full disk, too.
     if store.directory and reserve.is_disk_full(store.directory):
         reserve.release(store.directory)
-    with unfinished.save_plan(store.directory, _plan(store, factory, targets, reason)) as note:
-        return _carry_out(store, factory, note, home)
+    plan = _plan(store, factory, targets, reason)
+    with unfinished.save_plan(store.directory, plan) as note:
+        return _carry_out(store, factory, plan, home, Quotation.of(plan.texts), note)
 
 
-def finish_erasures(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> list[Erasure]:
-    """Finish the erasures that a crash interrupted."""
-    finished_erasures: list[Erasure] = []
+def finish_by_notes(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> list[Path]:
+    """Finish the erasures that a crash interrupted, by their notes; return the notes that are damaged."""
+    damaged_notes: list[Path] = []
     for note in unfinished.load_notes(store.directory) if store.directory else ():
-        plan = note.plan
-        writer = Writer(actor=plan.actor, channel=plan.channel, session_id=plan.session)
-        # No redaction is needed: the plan's reason was redacted before it was saved.
-        finished_erasures.append(_carry_out(store, EventFactory(writer=writer, clock=clock, redact=str), note, home))
-    return finished_erasures
+        if note.plan is None:
+            damaged_notes += [note.file] if note.file else []
+            continue
+        _carry_out(store, make_factory(note.plan, clock), note.plan, home, Quotation.of(note.plan.texts), note)
+    return damaged_notes
+
+
+def make_factory(plan: ErasurePlan, clock: Callable[[], datetime]) -> EventFactory:
+    """Make the factory that goes on in the name of whoever asked for an erasure."""
+    writer = Writer(actor=plan.actor, channel=plan.channel, session_id=plan.session)
+    # No redaction is needed: the plan's reason was redacted before it was saved.
+    return EventFactory(writer=writer, clock=clock, redact=str)
+
+
+def carry_out_without_note(
+    store: Store, clock: Callable[[], datetime], plan: ErasurePlan, search: QuotationSearch, home: Path | None
+) -> Erasure:
+    """Carry out an erasure whose texts are no longer known, with what is left to search by."""
+    return _carry_out(store, make_factory(plan, clock), plan, home, search, unfinished.ErasureNote(None, plan))
 
 
 def load_receipt(db: Database, batch: str) -> Erasure | None:
@@ -133,7 +154,7 @@ def follow_erasure(
     derived_memories = {
         memory.id: memory for source in ids for memory in _find_derived(store, source) if memory.scope is not Scope.TEAM
     }
-    texts = load_texts(store.db, {*ids, *derived_memories}) | _load_metadata(store, {*ids, *derived_memories})
+    texts = load_texts(store.db, {*ids, *derived_memories}) | load_details(store.db, {*ids, *derived_memories})
     if not texts:
         return []
     quotation = Quotation.of(texts)
@@ -176,23 +197,30 @@ def collect_with_derived(store: Store, targets: Targets) -> list[Memory]:
 def _plan(store: Store, factory: EventFactory, targets: Targets, reason: str) -> ErasurePlan:
     erased_memories = collect_with_derived(store, targets)
     ids = [memory.id for memory in erased_memories]
-    texts = sorted(load_texts(store.db, ids) | _load_metadata(store, ids) | set(targets.texts))
-    quotation, places, reason = Quotation.of(texts), list(_list_outside(erased_memories)), factory.redact(reason)
+    texts = sorted(load_texts(store.db, ids) | load_details(store.db, ids) | set(targets.texts))
+    quotation, reason = Quotation.of(texts), factory.redact(reason)
+    places = list(_list_outside(erased_memories, quotation))
     if reason and quotation.find_runs(reason):
         reason = ""
         places.append(
             ErasedLocation(name="reason", state="done", detail="not recorded, because it quotes the erased text")
         )
     return ErasurePlan(
-        batch=f"erase-{secrets.token_hex(6)}", at=format_timestamp(factory.clock()), actor=factory.writer.actor,
+        batch=f"{BATCH_PREFIX}{secrets.token_hex(6)}", at=format_timestamp(factory.clock()), actor=factory.writer.actor,
         channel=factory.writer.channel, session=factory.writer.session_id, reason=reason,
         memories=tuple(memory.id for memory in erased_memories), texts=tuple(texts), places=tuple(places),
         entries=tuple(sorted({*targets.entries, *_find_traces(store.db, erased_memories, quotation)})),
     )  # fmt: skip
 
 
-def _carry_out(store: Store, factory: EventFactory, note: unfinished.ErasureNote, home: Path | None) -> Erasure:
-    plan, quotation = note.plan, Quotation.of(note.plan.texts)
+def _carry_out(
+    store: Store,
+    factory: EventFactory,
+    plan: ErasurePlan,
+    home: Path | None,
+    quotation: QuotationSearch,
+    note: unfinished.ErasureNote,
+) -> Erasure:
     factory = replace(factory, batch=plan.batch)
     # In one transaction, so that no new quotation comes in between search and erasure.
     with store.db.transaction():
@@ -220,7 +248,8 @@ def _carry_out(store: Store, factory: EventFactory, note: unfinished.ErasureNote
         places += residue.remove_quotations(dict.fromkeys((home, store.directory)), quotation)
         places += _clean_backups(store, factory, plan, quotation, pieces)
         is_folded = store.try_checkpoint()
-        places += _check_files(store, home, quotation, pieces, is_folded=is_folded, is_reported=bool(remaining))
+        holders = tuple(holder for place in remaining for holder in place.holders)
+        places += _check_files(store, home, quotation, pieces, is_folded=is_folded, holders=holders)
     else:
         is_folded = True
         places += store.clear_residue(plan.at)
@@ -232,7 +261,9 @@ def _carry_out(store: Store, factory: EventFactory, note: unfinished.ErasureNote
     return receipt
 
 
-def _collect_entries(db: Database, plan: ErasurePlan, quotations: Quotations, quotation: Quotation) -> list[EventId]:
+def _collect_entries(
+    db: Database, plan: ErasurePlan, quotations: Quotations, quotation: QuotationSearch
+) -> list[EventId]:
     """Collect the entries whose content is erased, with questions about them that repeat their words."""
     entries = {*plan.entries, *quotations.entries}
     recalls = receipts.find_session_queries(db, entries)
@@ -267,22 +298,37 @@ def load_texts(db: Database, memory_ids: Iterable[str]) -> set[str]:
     return {fact.text for fact in facts if isinstance(fact, MemoryRemembered | MemoryRevised) and fact.text}
 
 
-def _load_metadata(store: Store, memory_ids: Iterable[str]) -> set[str]:
-    """Load the strings in metadata that these memories ever had, without common words such as a language's name."""
-    facts = [event.fact for memory_id in memory_ids for event in log.read_events_about(store.db, memory_id)]
+def load_details(db: Database, memory_ids: Iterable[str]) -> set[str]:
+    """Load what else these memories ever said: metadata and parts of traces, without common words and phrases."""
+    facts = [event.fact for memory_id in memory_ids for event in log.read_events_about(db, memory_id)]
     values = {value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(value, str)}
-    return {value for value in values if len(value.split()) >= FEWEST_WORDS_OF_METADATA or _is_unusual(value)}
+    traces = [trace for fact in facts if (trace := getattr(fact, "trace", None))]
+    parts = {part for trace in traces for part in (trace.action, trace.reasoning, trace.result)}
+    return {value for value in values if len(value.split()) >= FEWEST_WORDS_OF_METADATA or _is_unusual(value)} | {
+        part for part in parts if len(part.split()) >= FEWEST_WORDS_OF_A_TRACE or _is_unusual(part)
+    }
 
 
 def _is_unusual(word: str) -> bool:
     return len(word) >= SHORTEST_NAME and any(map(str.isdigit, word))
 
 
-def _find_traces(db: Database, erased_memories: Sequence[Memory], quotation: Quotation) -> set[EventId]:
+def _find_traces(db: Database, erased_memories: Sequence[Memory], quotation: QuotationSearch) -> set[EventId]:
     """Find the observations that memories were learned from, and the queries they answered that repeat their words."""
     sources = {EventId(source.event) for memory in erased_memories for source in memory.sources if source.event}
-    questions = receipts.find_queries(db, [memory.id for memory in erased_memories])
-    return sources | {entry for entry, question in questions if quotation.matches_question(question)}
+    ids = [memory.id for memory in erased_memories]
+    questions = receipts.find_queries(db, ids)
+    return sources | {
+        entry
+        for entry, question in questions
+        if quotation.matches_question(question) or _asks_in_own_words(db, question, quotation, ids)
+    }
+
+
+def _asks_in_own_words(db: Database, question: str, quotation: QuotationSearch, ids: Sequence[str]) -> bool:
+    """Whether a question has a word that only the erased memories have: it would still say what they were about."""
+    own_words = quotation.list_words().intersection(list_content_words(question))
+    return any(not db.index.is_word_elsewhere(word, ids) for word in own_words)
 
 
 def make_erasures(
@@ -314,15 +360,18 @@ def drop_entries(factory: EventFactory, entries: Sequence[EventId]) -> list[Even
     return [factory.event(fact, Scope.USER, "")] if entries else []
 
 
-def _find_quotations(db: Database, quotation: Quotation, erased_ids: Iterable[str]) -> Quotations:
+def _find_quotations(db: Database, quotation: QuotationSearch, erased_ids: Iterable[str]) -> Quotations:
     """Find entries that are erased too, and other memories and reasons, which only a person may decide to erase."""
     skipped_ids, quotations = set(erased_ids), Quotations()
     repetitions: list[tuple[log.QuotingEntry, list[QuotedRun]]] = []
     texts: dict[str, list[str]] = {}
     for entry in log.find_quoting_entries(db, quotation.patterns, quotation.is_possible_in):
         runs = quotation.find_runs(entry.content) if entry.about not in skipped_ids or entry.is_erasable else []
-        # Records of erasures stay; a reason that quotes the text is not recorded in them.
-        if not runs or entry.fact in ("memory.erased", "erasure.finished"):
+        if not runs:
+            continue
+        # A later erasure may find its text in the record of an earlier one, which stays.
+        if entry.fact in ERASURE_RECORDS:
+            quotations.reasons.append(entry)
             continue
         if entry.is_erasable:
             repetitions.append((entry, runs))
@@ -361,14 +410,16 @@ def _report_remaining(quotations: Quotations) -> Iterator[ErasedLocation]:
     for memory_id, run in list(worth_naming.items())[:MOST_NAMED]:
         extent = "contains all of it" if run.is_whole else f"contains {run.stop - run.start} of its {run.of} words"
         detail = f"{extent}; to erase it too: hivemind erase {shorten_id(memory_id)}"
-        yield ErasedLocation(name=f"memory {shorten_id(memory_id)}", state="remains", detail=detail)
-    if len(worth_naming) > MOST_NAMED:
-        yield ErasedLocation(
-            name="other memories", state="remains", detail=f"contained in {len(worth_naming) - MOST_NAMED} more"
-        )
+        name = f"memory {shorten_id(memory_id)}"
+        yield ErasedLocation(name=name, state="remains", detail=detail, holders=(memory_id,))
+    if others := tuple(worth_naming)[MOST_NAMED:]:
+        detail = f"contained in {len(others)} more"
+        yield ErasedLocation(name="other memories", state="remains", detail=detail, holders=others)
     for entry in quotations.reasons:
-        remedy = f"; to erase it, erase that memory: hivemind erase {shorten_id(entry.about)}" if entry.about else ""
-        yield ErasedLocation(name=f"log entry {entry.id}", state="remains", detail=f"a {entry.fact} quotes it{remedy}")
+        is_removable = entry.about and entry.fact not in ERASURE_RECORDS
+        remedy = f"; to erase it, erase that memory: hivemind erase {shorten_id(entry.about)}" if is_removable else ""
+        detail = f"a {entry.fact} quotes it{remedy}"
+        yield ErasedLocation(name=f"log entry {entry.id}", state="remains", detail=detail, holders=(entry.id,))
 
 
 def list_backups(store: Store) -> list[Path]:
@@ -382,7 +433,7 @@ def name_backup(file: Path) -> str:
 
 
 def _clean_backups(
-    store: Store, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, pieces: list[str]
+    store: Store, factory: EventFactory, plan: ErasurePlan, quotation: QuotationSearch, pieces: list[str]
 ) -> Iterator[ErasedLocation]:
     """Erase from the backups beside the store."""
     files = list_backups(store)
@@ -395,22 +446,24 @@ def _clean_backups(
                 yield from _clean_copy(copy, factory, plan, quotation, events, name)
             if residue.contains_any(file, pieces) and not _is_in_log(file, pieces):
                 detail = "some of its pages still contain it; delete that file"
-                yield ErasedLocation(name=name, state="remains", detail=detail)
+                yield ErasedLocation(name=name, state="remains", detail=detail, file=name)
         except (StoreError, *integrity.DAMAGE_ERRORS):
-            yield ErasedLocation(name=name, state="pending", detail=UNREADABLE_BACKUP)
+            yield ErasedLocation(name=name, state="pending", detail=UNREADABLE_BACKUP, file=name)
 
 
 def _clean_copy(
-    copy: Sqlite, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, events: list[Event], name: str
+    copy: Sqlite, factory: EventFactory, plan: ErasurePlan, quotation: QuotationSearch, events: list[Event], name: str
 ) -> Iterator[ErasedLocation]:
     quotations = _find_quotations(copy, quotation, plan.memories)
     entries = _collect_entries(copy, plan, quotations, quotation)
     is_in_copy = bool(entries or log.find_ids_about(copy, plan.memories))
     if is_in_copy:
         backup.record(copy, [*events, *drop_entries(factory, entries)])
-    remaining = [place.name for place in _report_remaining(quotations)]
+    remaining = list(_report_remaining(quotations))
     if remaining:
-        yield ErasedLocation(name=name, state="remains", detail=f"erased there too, but not {', '.join(remaining)}")
+        detail = f"erased there too, but not {', '.join(place.name for place in remaining)}"
+        holders = tuple(holder for place in remaining for holder in place.holders)
+        yield ErasedLocation(name=name, state="remains", detail=detail, holders=holders, file=name)
     elif is_in_copy:
         yield ErasedLocation(name=name, state="done", detail="erased there too")
 
@@ -422,25 +475,34 @@ def _is_in_log(file: Path, pieces: list[str]) -> bool:
 
 
 def _check_files(
-    store: Store, home: Path, quotation: Quotation, pieces: list[str], *, is_folded: bool, is_reported: bool
+    store: Store,
+    home: Path,
+    quotation: QuotationSearch,
+    pieces: list[str],
+    *,
+    is_folded: bool,
+    holders: tuple[str, ...],
 ) -> Iterator[ErasedLocation]:
     """Search every file below the home directory, after the write-ahead log was merged into the database.
 
-    ``is_reported`` says that the receipt already names entries of the store that still contain the text.
+    ``holders`` are the entries of the store that still contain the text, as the receipt already says.
     """
     assert store.directory is not None
     store_files = [store.directory / f"{FILE}{suffix}" for suffix in ("", "-wal", "-shm")]
     if not is_folded:
         yield ErasedLocation(name="files", state="pending", detail=PAGES_IN_USE)
     elif any(residue.contains_any(file, pieces) for file in store_files) and not log.contains_any(store.db, pieces):
-        detail = "unused pages still contain it, which should not happen; run 'hivemind doctor'"
+        is_in_header = log.is_in_header(store.db, pieces)
+        detail = IN_A_HEADER if is_in_header else UNUSED_PAGES
         yield ErasedLocation(name="files", state="remains", detail=detail)
-    elif is_reported:
-        yield ErasedLocation(name="files", state="remains", detail=f"{FILE} contains what is listed above")
+    elif holders:
+        detail = f"{FILE} contains what is listed above"
+        yield ErasedLocation(name="files", state="remains", detail=detail, holders=holders)
     else:
         yield ErasedLocation(name="files", state="done", detail="no byte of it is left")
     for file in residue.find_remaining_files(home, quotation, pieces, [*store_files, *list_backups(store)]):
-        yield ErasedLocation(name=str(file.relative_to(home)), state="remains", detail=_advise(file, home))
+        name = str(file.relative_to(home))
+        yield ErasedLocation(name=name, state="remains", detail=_advise(file, home), file=name)
 
 
 def _advise(file: Path, home: Path) -> str:
@@ -453,17 +515,24 @@ def _advise(file: Path, home: Path) -> str:
     return "quotes the erased text; edit or delete that file"
 
 
-def _list_outside(erased_memories: list[Memory]) -> Iterator[ErasedLocation]:
-    """List copies outside our reach, so that a person can delete them."""
+def _list_outside(erased_memories: list[Memory], quotation: QuotationSearch) -> Iterator[ErasedLocation]:
+    """List copies outside our reach, so that a person can delete them; the list must not repeat the text itself."""
     sources = [source for memory in erased_memories for source in memory.sources]
     places = [
         (f"{source.actor or 'agent'} transcript", f"session {source.session_id}")
         for source in sources
         if source.session_id
     ]
-    places += [(source.file, f"lines {source.lines or 'unknown'}") for source in sources if source.file]
+    places += [
+        (source.file, f"lines {source.lines}" if LINE_NUMBERS.fullmatch(source.lines) and source.lines else "in it")
+        for source in sources
+        if source.file
+    ]
     places += [("exports", "files you exported, backups kept elsewhere")]
     if any(memory.scope is Scope.TEAM for memory in erased_memories):
         places += [("backups of teammates", "copies that others made of their stores; they have to erase it there")]
-    for name, detail in dict.fromkeys(places):
+    for place in dict.fromkeys(places):
+        name, detail = place
+        if quotation.find_runs(name) or quotation.find_runs(detail):
+            name, detail = "a source", "not named here, because its name quotes the erased text"
         yield ErasedLocation(name=name, state="outside", detail=detail)

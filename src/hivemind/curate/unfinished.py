@@ -4,6 +4,7 @@ The plan is a file beside the store. It contains the texts, because once they ar
 find copies of them. It is deleted after the last place was searched. The process that works on it locks it.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -42,7 +43,8 @@ class ErasureNote:
     """A plan and the file that keeps it until it is finished; a hub has no files."""
 
     file: Path | None
-    plan: ErasurePlan
+    plan: ErasurePlan | None
+    """None if the file was damaged."""
 
     def remove(self) -> None:
         """Delete the file: nothing is left to do."""
@@ -60,7 +62,7 @@ def save_plan(directory: Path | None, plan: ErasurePlan) -> Iterator[ErasureNote
     with _lock(file):
         # For the user alone: the plan holds what is to be erased.
         with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as content:
-            content.write(to_json(plan).encode("utf-8", "surrogatepass"))
+            content.write(_encode(plan))
             content.flush()
             # The plan must be on disk before the first text is erased.
             os.fsync(content.fileno())
@@ -68,17 +70,40 @@ def save_plan(directory: Path | None, plan: ErasurePlan) -> Iterator[ErasureNote
 
 
 def load_notes(directory: Path) -> Iterator[ErasureNote]:
-    """Load the plans that are unfinished and that no other process is working on."""
+    """Load the plans that are unfinished and that no other process is working on; a damaged note has no plan."""
     for file in sorted(directory.glob(PLAN_FILES)):
         # A locked plan is being finished by another process.
         with suppress(BlockingIOError, FileNotFoundError), _lock(file):
-            try:
-                plan = from_plain(ErasurePlan, json.loads(file.read_bytes().decode("utf-8", "surrogatepass")))
-            except ValueError:
-                # The process was killed while it wrote the plan, so nothing has been erased yet.
-                file.unlink()
+            yield ErasureNote(file, _decode(file.read_bytes()))
+
+
+def is_any_locked(directory: Path) -> bool:
+    """Whether another process is working on an erasure."""
+    for file in directory.glob(PLAN_FILES):
+        try:
+            with _lock(file):
                 continue
-            yield ErasureNote(file, plan)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _encode(plan: ErasurePlan) -> bytes:
+    content = to_json(plan).encode("utf-8", "surrogatepass")
+    # A note that a failing disk changed must not be taken for the plan: it would search for another text.
+    return content + b"\n" + hashlib.sha256(content).hexdigest().encode()
+
+
+def _decode(note: bytes) -> ErasurePlan | None:
+    """Decode a note; None if the process was killed while it wrote it, or if it was damaged since."""
+    content, separator, checksum = note.partition(b"\n")
+    # Notes of earlier versions have no checksum.
+    if separator and hashlib.sha256(content).hexdigest().encode() != checksum:
+        return None
+    try:
+        return from_plain(ErasurePlan, json.loads(content.decode("utf-8", "surrogatepass")))
+    except ValueError:
+        return None
 
 
 def count_unfinished(directory: Path) -> int:

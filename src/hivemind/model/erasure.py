@@ -3,6 +3,7 @@
 from typing import Literal
 
 from hivemind.formats.dataclass import dataclass
+from hivemind.model.ids import OwnId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +14,10 @@ class ErasedLocation:
     state: Literal["done", "pending", "remains", "outside"]
     """done: nothing is left there; pending: will be retried; remains: still there; outside: we cannot reach it."""
     detail: str
+    holders: tuple[OwnId, ...] = ()
+    """Ids of the memories and log entries that still contain it there."""
+    file: str = ""
+    """The file that still contains it, below the home directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from hivemind.model.authorship import attribute
 from hivemind.model.events import (
     EntriesLost,
     EntriesRefused,
+    ErasureFinished,
     Event,
     MemoryErased,
     MemoryPublished,
@@ -302,6 +303,17 @@ def find_published_copies(db: Database, memory_id: str) -> list[MemoryId]:
     return [event.fact.copy for event in read_events_about(db, memory_id) if isinstance(event.fact, MemoryPublished)]
 
 
+def find_ids_with_content(db: Database, ids: Iterable[str]) -> set[str]:
+    """Which of these ids of memories and entries have content in the log."""
+    ids_json = json.dumps(list(ids))
+    rows = db.execute(
+        "SELECT e.id, e.about FROM events e JOIN bodies b USING (position)"
+        f" WHERE e.fact <> 'memory.erased' AND (e.id IN {JSON_VALUES} OR (e.about <> '' AND e.about IN {JSON_VALUES}))",
+        ids_json, ids_json,
+    )  # fmt: skip
+    return {identifier for row in rows for identifier in row}.intersection(json.loads(ids_json))
+
+
 def find_ids_about(db: Database, about_ids: Iterable[str]) -> list[EventId]:
     """Ids of the entries about these memories or sessions, including entries without content."""
     sql = f"SELECT id FROM events WHERE about IN {JSON_VALUES} AND about <> '' ORDER BY position"
@@ -382,6 +394,26 @@ def contains_any(db: Database, fragments: Iterable[str]) -> bool:
     return any(
         any(map(unpack_content(row[0]).__contains__, fragment_list)) for row in db.stream("SELECT content FROM bodies")
     )
+
+
+def is_in_header(db: Database, fragments: Iterable[str]) -> bool:
+    """Whether the header of an entry contains one of these fragments: an id, an author, a session, a repository."""
+    fragment_list = list(fragments)
+    rows = db.stream("SELECT id, actor, repo, session, batch, about FROM events")
+    return any(fragment in value for row in rows for value in row for fragment in fragment_list)
+
+
+def find_unfinished_erasures(db: Database, devices: Sequence[str], prefix: str) -> dict[str, list[Event]]:
+    """The erasures of these devices, by batch, that have no receipt."""
+    sql = f"{SELECT_EVENTS} e.fact IN ('memory.erased', 'observations.dropped', 'erasure.finished') AND e.batch LIKE ?"
+    batches: dict[str, list[Event]] = {}
+    finished_batches: set[str] = set()
+    own = f" AND e.device IN (SELECT key FROM devices WHERE id IN {JSON_VALUES}) ORDER BY e.position"
+    for event in map(_parse_event, db.execute(sql + own, f"{prefix}%", json.dumps(list(devices)))):
+        batches.setdefault(event.batch, []).append(event)
+        if isinstance(event.fact, ErasureFinished):
+            finished_batches.add(event.batch)
+    return {batch: events for batch, events in batches.items() if batch not in finished_batches}
 
 
 def filter_with_content(db: Database, ids: Iterable[str]) -> list[EventId]:

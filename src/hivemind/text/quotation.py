@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from hivemind.text.clean import neutralise
 from hivemind.text.escapes import unescape
@@ -20,6 +21,7 @@ MIN_WORDS = 3
 QUERY_WORDS = 4
 """Words of a text in a database query; more would cost time and exclude little."""
 MIN_NAME_LENGTH = 10
+MIN_CONTENT_LETTERS = 4
 
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Scripts without spaces between words: each character counts as one."""
@@ -55,6 +57,26 @@ class _Text:
     """How many words in a row make a quotation."""
     patterns: tuple[tuple[str, ...], ...]
     """Every quotation has the pieces of at least one of these, in order, with anything in between."""
+
+
+class QuotationSearch(Protocol):
+    """Finds quotations of erased texts: by their words, or by what is left of them."""
+
+    @property
+    def patterns(self) -> list[tuple[str, ...]]:
+        """Patterns for a database query: every quotation has the pieces of one of them in order, in any case."""
+
+    def is_possible_in(self, content: str) -> bool:
+        """A fast check that never misses a quotation."""
+
+    def find_runs(self, content: str) -> list[QuotedRun]:
+        """The quotations of the texts in a content."""
+
+    def matches_question(self, question: str) -> bool:
+        """Whether a question has enough words of one of the texts, in any order."""
+
+    def list_words(self) -> set[str]:
+        """The words of the texts, normalised, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +115,15 @@ class Quotation:
         """Whether a question has enough words of one of the texts, in any order."""
         words = set(split_words(question))
         return any(len(words.intersection(text.words)) >= MIN_SHARE * len(set(text.words)) for text in self.texts)
+
+    def list_words(self) -> set[str]:
+        """The words of the texts, normalised."""
+        return {word for text in self.texts for word in text.words}
+
+
+def list_content_words(text: str) -> list[str]:
+    """The words of a text that say what it is about: no stop words and none of one to three letters."""
+    return [word for word in split_words(text) if len(word) >= MIN_CONTENT_LETTERS and word not in STOP_WORDS]
 
 
 def split_words(text: str) -> list[str]:
