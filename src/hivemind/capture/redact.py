@@ -374,7 +374,7 @@ def _is_secret_in_place(bar: str, value: str, before: str) -> bool:
         return not before.endswith(f"/{value.lower()}:")
     if bar == "segment":
         return any(map(_is_random, value.split("/")))
-    check = {"likely": _is_mixed, "random": _is_random, "strong": _is_strong}.get(bar)
+    check = {"likely": _is_mixed, "random": _is_random, "strong": _is_strong, "prose": _is_no_word}.get(bar)
     return check is None or check(value)
 
 
@@ -719,6 +719,18 @@ def _is_chosen_by_person(value: str) -> bool:
     has_symbol = _compile(rules.SYMBOL).search(plain.strip("?!*=")) is not None
     is_varied = any(map(str.isalpha, plain)) and (has_symbol or sum(map(str.isdigit, plain)) > 1)
     return is_varied and not (_compile(rules.SLUG).fullmatch(value) or _compile(rules.REGEX_PART).search(value))
+
+
+def _is_no_word(value: str) -> bool:
+    """Whether what a sentence gives as a password is one: letters and digits with a symbol or a capital among them."""
+    if _is_measure(value) or value[0] in "$%[{<" or value.startswith("--") or MARK in value:
+        return False
+    plain = _compile(rules.TECHNICAL_WORD).sub("", value)
+    if not (any(map(str.isdigit, plain)) and any(map(str.isalpha, plain))):
+        return False
+    if any(_compile(pattern).fullmatch(value) for pattern in (rules.NAME_WITH_NUMBER, rules.FILE_OR_HOST, rules.EMAIL)):
+        return False
+    return _compile(rules.PROSE_SYMBOL).search(value) is not None or any(map(str.isupper, plain))
 
 
 def _is_strong(value: str) -> bool:

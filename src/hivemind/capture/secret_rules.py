@@ -283,6 +283,28 @@ ADDRESS_PASSWORD = (
 )
 """A password in a URL may itself contain `@`, and by mistake `/`."""
 
+PASSWORD_HINTS = "password passphrase passcode pw passwor kennwort passe contrase clave senha wachtwoord haso lsenord"
+"""As keywords are compared, without the letters beyond ASCII."""
+PASSWORD_IN_PROSE = (
+    r"(?<![a-z])(?:password|passphrase|passcode|pwd?|passwort|passord|kennwort|mot de passe|contrase[ñn]a|clave|senha"
+    r"|wachtwoord|has[łl]o|l[öo]senord)(?:et|en)?"
+    # What it is for; a noun right behind it makes it something else, such as a password policy.
+    r"(?: (?:for|of|on|to|in|at|from|f[üu]r|von|vom|zu[mr]?|auf|im|de|du|d[aeio]l?|della?|van|voor|do|na|till|p[åa])"
+    r"(?: [^\s:=.,;]{1,30}){1,6}?)?"
+    r"(?:(?: (?:is|was|reads|will be|should be|used to be|has been set to|to"
+    r"|lautet|ist|war|heisst|est|es|è|é|jest|[äa]r)"
+    r"(?: (?:now|currently|still|set to|changed to|reset to|jetzt|neu|ahora|agora|ora|nu))?:? | ?: ?)"
+    # "set the password to …", "with the password …"
+    r"|(?<=with password) |(?<=the password) |(?<=with pw) )"
+    r"([^\s\"'`<>,;()\[\]{}]{5,64}[^\s\"'`<>,;()\[\]{}.:])"
+)
+"""A password in a sentence of one of several languages, in lower case."""
+PASSPHRASE_IN_PROSE = (
+    r"(?:passphrase|phrase de passe|pass phrase)(?: (?:for|of|on|to|de|f[üu]r) [^\n:=\"']{1,40}?)?"
+    r"(?: (?:is|was|est|ist|lautet)|:) ?[\"']([a-z0-9]{2,20}(?:[ -][a-z0-9]{2,20}){2,9})[\"']"
+)
+"""Three or more words in quotes."""
+
 PLACES = (
     # Headers
     (
@@ -382,6 +404,8 @@ PLACES = (
         "likely",
     ),
     # Prose
+    ("password", PASSWORD_HINTS, PASSWORD_IN_PROSE, "prose"),
+    ("password", "pass", PASSPHRASE_IN_PROSE, "any"),
     ("password", "password", r"use (\S{6,64}) as (?:\w{1,12} ){0,3}password", "strong"),
     (
         "password",
@@ -614,3 +638,15 @@ SEPARATOR = r"[-_./:]"
 SYMBOL = r"[!@#$%^&*+=?~]"
 QUERY = r"\?\w|\w\(|/\w+/|://"
 STRONG_PART = r"[!@#$%^&*]|\d{3}"
+
+PROSE_SYMBOL = r"[!#$%^&*?+@~]"
+TECHNICAL_WORD = f"(?i:{TECHNICAL})"
+NAME_WITH_NUMBER = (
+    r"[A-Z]+-\d+(?:\.[\w.]+)?|[A-Za-z]+(?:[-_.][A-Za-z]+)*[-_.]?v?\d+(?:\.\d+)+|[A-Z]\d-\d{4}|[A-Za-z]+-v?\d+"
+    r"|(?:[A-Z]?[a-z]+){1,3}\d{1,2}|[A-Z]{2,}\d+(?:-?[A-Za-z0-9]+)*|[Bb]ase\d+\w*|[A-Za-z]+[24][A-Z]\w*(?:\.\w+)*"
+)
+"""A ticket, a version, a quarter, a machine, a format: `PR-1123`, `KeePassXC-2.7`, `Q3-2025`, `Server2`, `JSON5`."""
+FILE_OR_HOST = (
+    r".*(?:/.*|\.(?:md|py|js|ts|go|rs|rb|java|json|ya?ml|toml|txt|env|ini|cfg|conf|sh|sql|csv|log|xml|html?|kdbx|gpg"
+    r"|com|org|net|io|dev|local|internal|example|test|de|fr|es|it|nl|pl|se))"
+)
