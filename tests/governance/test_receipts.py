@@ -12,10 +12,12 @@ from hivemind import Hivemind
 from hivemind.curate import unfinished
 from hivemind.errors import HivemindError
 from hivemind.model.claim import Claim
+from hivemind.model.memory import Channel
 from tests.command_line import residue, run, run_json
 from tests.conftest import Open, Tally
 from tests.governance.quoted import left
 from tests.governance.test_erase import PADDING, TEXT, TRIALS, eraser, is_there, observe, remaining
+from tests.governance.test_stays_out import hook
 
 # -- what receipts and questions hold ------------------------------------------------------------------
 
@@ -57,8 +59,6 @@ def test_a_question_with_a_word_that_only_the_memory_has_is_erased_with_it(mind:
 def test_a_session_named_like_the_text_stays_in_the_headers_and_the_receipt_says_so(
     open_mind: Open, home: Path, tmp_path: Path
 ) -> None:
-    from tests.governance.test_stays_out import hook
-
     mind = open_mind()
     hook(home, tmp_path, "look", session=TEXT)
     mind.sessions.take_in_spool()
@@ -156,8 +156,6 @@ def test_an_erasure_whose_note_is_lost_is_finished_by_the_log(
 
 
 def test_an_erasure_that_is_still_going_on_is_left_to_its_process(open_mind: Open, home: Path) -> None:
-    from tests.governance.test_erase import Channel
-
     mind = open_mind()
     memory = mind.remember(TEXT)
     plan = unfinished.ErasurePlan(

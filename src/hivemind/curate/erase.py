@@ -524,7 +524,7 @@ def _list_outside(erased_memories: list[Memory], quotation: QuotationSearch) -> 
         if source.session_id
     ]
     places += [
-        (source.file, f"lines {source.lines}" if LINE_NUMBERS.fullmatch(source.lines) and source.lines else "in it")
+        (source.file, f"lines {(LINE_NUMBERS.fullmatch(source.lines) and source.lines) or 'unknown'}")
         for source in sources
         if source.file
     ]
