@@ -491,6 +491,48 @@ def test_what_a_person_decided_against_for_themselves_does_not_come_from_the_tea
     assert sorted(standing(alice)) == sorted([VALUE.upper(), OTHER])
 
 
+def test_a_hub_refuses_what_the_team_erased_in_every_field_and_passes_it_to_nobody(
+    team: Store, member: Callable[[str], Hivemind]
+) -> None:
+    alice, bob = member("alice"), member("bob")
+    alice.team.sync(Line(team, reviewer("alice")))
+    bob.team.sync(Line(team, writer("bob")))
+    decide(alice, "erased", scope=Scope.TEAM)
+    alice.team.sync(Line(team, reviewer("alice")))
+    # Bob has not heard of it yet.
+    bob.remember("The till is red", scope=Scope.TEAM, metadata={"customer": VALUE})
+    bob.remember("The till is blue", scope=Scope.TEAM, subject=VALUE.upper())
+    kept = bob.remember(OTHER, scope=Scope.TEAM)
+    bob.tag(kept.id, add=[VALUE])
+    bob.review.verify(kept.id, reason=f"he wrote: {VALUE}")
+
+    done = bob.team.sync(Line(team, writer("bob")))
+    alice.team.sync(Line(team, reviewer("alice")))
+
+    assert len(done.refused) == 4
+    assert standing(alice) == [OTHER]
+    assert "zabrowski" not in " ".join(str(row) for row in team.db.execute("SELECT content FROM bodies")).lower()
+    assert (
+        "zabrowski"
+        not in " ".join(str(row) for row in alice._context.store.db.execute("SELECT content FROM bodies")).lower()
+    )
+
+
+def test_a_field_that_a_person_erased_for_themselves_does_not_come_from_the_team(
+    team: Store, member: Callable[[str], Hivemind]
+) -> None:
+    alice, bob = member("alice"), member("bob")
+    decide(bob, "erased")
+    alice.remember("The till is red", scope=Scope.TEAM, metadata={"customer": VALUE})
+    alice.remember(OTHER, scope=Scope.TEAM)
+    alice.team.sync(Line(team, writer("alice")))
+
+    bob.team.sync(Line(team, writer("bob")))
+
+    assert standing(bob) == [OTHER]
+    assert len(standing(alice)) == 2
+
+
 def test_a_rejected_memory_of_the_team_keeps_its_history_when_it_is_read_again(
     team: Store, member: Callable[[str], Hivemind]
 ) -> None:
