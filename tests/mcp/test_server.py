@@ -164,6 +164,26 @@ def test_only_a_person_decides_unless_the_settings_let_agents(client: Client, op
     assert (allowed, not_failed) == (f"{waiting.id[:8]} is now active.", False)
 
 
+def test_an_agent_cannot_bring_an_erased_text_back_in_another_field(client: Client, open_mind: Open) -> None:
+    text = "Zabrowski of Nordbank owes 400 to Quorn"
+    person = open_mind()
+    person.erase(person.remember(text).id)
+    client.shake_hands(name=text)
+
+    for fields in ({"tags": [text]}, {"subject": text}, {"metadata": {"customer": text}}, {"links": [text]}):
+        said, is_error = client.call("remember", text="The till is red", **fields)
+        assert is_error
+        assert "erased" in said
+    with connected(Path.cwd()) as other:
+        other.shake_hands()
+        assert not other.call("remember", text="The till is red")[1]
+
+    bodies = person._context.store.db.execute(
+        "SELECT actor || session || content FROM events JOIN bodies USING (position)"
+    )
+    assert "Zabrowski" not in " ".join(str(row[0]) for row in bodies)
+
+
 def test_a_memory_is_forgotten_and_explained(client: Client) -> None:
     client.shake_hands()
     kept, _ = client.call("remember", text="Tests need a running redis", kind="procedure")

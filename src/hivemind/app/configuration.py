@@ -54,7 +54,7 @@ def _refuse_excluded(name: str, text: str) -> None:
         return
     # A damaged store must not keep anybody from changing a setting.
     with suppress(StoreError, *DAMAGE_ERRORS), Store.open(folder) as store:
-        if refusal := store.load_gate().find_refusal([(name, text)], "", by_person=True):
+        if refusal := store.load_gate().find_refusal([("text", text)], "", by_person=True):
             raise Refused(f"the setting {name} was refused: {refusal.rule}")
 
 

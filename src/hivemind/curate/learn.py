@@ -57,8 +57,8 @@ def learn(
     if refusal := find_refused_field(store, fact, repo, said_by_person=said_by_person):
         # The refusal is recorded for this person only, even if the text was meant for the team.
         scope = Scope.PROJECT if repo else Scope.USER
-        record = factory.event(WriteRefused(what=refusal.what, rule=refusal.rule), scope, repo)
-        return LearnResult(fact.memory_id, [record], f"{refusal.what} was refused: {refusal.rule}")
+        record = factory.event(WriteRefused(what="a memory", rule=refusal.rule), scope, repo)
+        return LearnResult(fact.memory_id, [record], f"a memory was refused: {refusal.rule}")
     old_memories = memories.get_all(store.db, fact.supersedes)
     fact = strip_local_references(fact, old_memories) if scope is Scope.TEAM else fact
     if scope is not Scope.TEAM and any(old.scope is Scope.TEAM for old in old_memories):

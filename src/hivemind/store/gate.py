@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hivemind.errors import Refused
 from hivemind.formats.dataclass import dataclass
-from hivemind.model.events import Event, Fact, MemoryErased
+from hivemind.model.events import Event, Fact, MemoryErased, MemoryRemembered
 from hivemind.model.free_text import change_text, iterate_text
 from hivemind.model.ids import EventId
 from hivemind.model.scope import Scope
@@ -28,14 +28,10 @@ class FieldRefusal:
     reason: Exclusion
 
     @property
-    def what(self) -> str:
-        """What is refused, in a few words."""
-        return "a memory" if self.field == "text" else f"a memory's {self.field.replace('_', ' ')}"
-
-    @property
     def rule(self) -> str:
         """The rule that keeps it out."""
-        return f"its value was {self.reason} before"
+        value = "its value" if self.field == "text" else f"a value in its {self.field.replace('_', ' ')}"
+        return f"{value} was {self.reason} before"
 
 
 class ExclusionGate:
@@ -70,7 +66,8 @@ class ExclusionGate:
             else self.find_refusal(iterate_text(event.fact), event.repo, by_person=True, besides=event.about)
         )
         if refusal:
-            raise Refused(f"{refusal.what} was refused: {refusal.rule}")
+            what = "a memory" if isinstance(event.fact, MemoryRemembered) else "the change"
+            raise Refused(f"{what} was refused: {refusal.rule}")
         return event
 
     def find_refusal(
