@@ -39,6 +39,8 @@ def isolate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("USERPROFILE", str(tmp_path / "user"))
     monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HIVEMIND_PERSON", "ada")
+    # On a busy machine a hook may not get to its answer within the time that it usually has.
+    monkeypatch.setenv("HIVEMIND_HOOK_SECONDS", "60")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
     for variable in ("CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "OPENCODE", "CURSOR_AGENT", "COPILOT_CLI"):

@@ -10,10 +10,13 @@
     - RateLimited       too many requests
     - OutOfOrder        a log entry arrived before its predecessor
   + StoreError
-    - StoreBusy         other writers held the lock for too long, or another thread uses the same object
+    - StoreUnwritable   nothing can be written now; reading still works
+      . StoreBusy       other writers held the lock for too long, or another thread uses the same object
+      . StoreFull       the disk is full
+      . StoreReadOnly   the disk or the directory is read-only
     - StoreClosed       it was closed before
     - StoreDamaged      the file is damaged; the message says how to repair it
-    - StoreFull         the disk is full
+    - StoreOutdated     its tables must be built anew first, and the caller had no time for that
     - StoreTooNew       a newer version of the program wrote it
   + Unavailable         something outside (git, a model, the hub) failed or did not answer
 """
@@ -71,7 +74,11 @@ class StoreError(HivemindError):
     """The store cannot be used."""
 
 
-class StoreBusy(StoreError):
+class StoreUnwritable(StoreError):
+    """Nothing can be written now; reading still works."""
+
+
+class StoreBusy(StoreUnwritable):
     """Other writers held the lock for too long, or another thread uses the same object."""
 
 
@@ -83,8 +90,16 @@ class StoreDamaged(StoreError):
     """The file of the store is damaged."""
 
 
-class StoreFull(StoreError):
+class StoreFull(StoreUnwritable):
     """The disk is full."""
+
+
+class StoreOutdated(StoreError):
+    """The tables of the store must be built anew first, and the caller had no time for that."""
+
+
+class StoreReadOnly(StoreUnwritable):
+    """The disk or the directory of the store is read-only."""
 
 
 class StoreTooNew(StoreError):

@@ -20,6 +20,8 @@ else:
     import fcntl
 
 POLL_SECONDS = 0.01
+HELD_ERROR = OSError if sys.platform == "win32" else BlockingIOError
+"""What the system raises if another process holds a lock; Windows does not tell that from other errors."""
 LOWEST_PRIORITY = 19
 LOW_PRIORITY = 10
 IDLE_PRIORITY_CLASS = 0x40
@@ -27,14 +29,19 @@ IDLE_PRIORITY_CLASS = 0x40
 
 
 @contextmanager
-def lock_file(path: str, *, is_waiting: bool = True) -> Iterator[None]:
-    """Hold the lock that a file stands for; without waiting, raise BlockingIOError if another process holds it.
+def lock_file(path: str, *, is_waiting: bool = True, timeout_seconds: float | None = None) -> Iterator[None]:
+    """Hold the lock that a file stands for.
+
+    Without waiting, or after the timeout, raise BlockingIOError if another process holds it.
 
     The file is only for the lock: Windows neither renames nor deletes a file that somebody has open.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        _lock(descriptor, is_waiting=is_waiting)
+        if is_waiting and timeout_seconds is None:
+            _wait_for_lock(descriptor)
+        else:
+            _lock_within(descriptor, timeout_seconds if is_waiting and timeout_seconds else 0.0)
         # The system releases a lock when its process ends, however it ends.
         try:
             yield
@@ -44,25 +51,32 @@ def lock_file(path: str, *, is_waiting: bool = True) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, *, is_waiting: bool) -> None:
+def _wait_for_lock(descriptor: int) -> None:
     if sys.platform == "win32":
         # The waiting variant of Windows tries once a second; hooks have less time.
         while not _try_lock(descriptor):
-            if not is_waiting:
-                raise BlockingIOError("another process holds the lock")
             time.sleep(POLL_SECONDS)
     else:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if is_waiting else fcntl.LOCK_NB))
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-if sys.platform == "win32":
+def _lock_within(descriptor: int, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not _try_lock(descriptor):
+        if time.monotonic() >= end:
+            raise BlockingIOError("another process holds the lock")
+        time.sleep(POLL_SECONDS)
 
-    def _try_lock(descriptor: int) -> bool:
-        try:
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except HELD_ERROR:
+        return False
+    return True
 
 
 def _unlock(descriptor: int) -> None:

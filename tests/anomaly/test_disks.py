@@ -13,6 +13,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.errors import StoreError
+from hivemind.model.memory import Kind
 from hivemind.store import FILE, Store, integrity, reserve
 from tests.anomaly.disks import Fault, failing, renames_fail
 from tests.anomaly.stores import opened
@@ -170,25 +171,92 @@ def test_on_a_full_disk_erasing_still_works(tmp_path: Path, home: Path, tally: T
 
 READ_ONLY = """
 from tests.command_line import run
-for command in (["recall", "deploys"], ["remember", "one more"], ["doctor"], ["backup"], ["repair"]):
+for command in (["remember", "one more"], ["doctor"], ["repair"], ["backup"]):
     done = run(*command)
     print(command[0] + ":", done.exit_code, done.output.replace(chr(10), " "), type(done.exception).__name__)
 """
+READING = """
+import json, subprocess
+from hivemind.entrypoints import hook as hook_file
+from tests.command_line import run
+
+def hook(event, **fields):
+    payload = {"session_id": "s1", "cwd": os.getcwd(), "hook_event_name": event, **fields}
+    command = [sys.executable, "-I", "-S", hook_file.__file__, "claude-code", event]
+    done = subprocess.run(command, input=json.dumps(payload), capture_output=True, text=True)
+    print(event + ":", done.returncode, "run from main" in done.stdout, done.stderr)
+
+hook("SessionStart", source="startup")
+hook("SubagentStart", prompt="deploy")
+hook("PostToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_response={"stdout": "ok"}, tool_use_id="t")
+memory = json.loads(run("list", "--json").stdout)[0]["id"]
+for command in (["recall", "when do deploys run"], ["list"], ["export"], ["show", memory], ["status"]):
+    done = run(*command)
+    print(command[0] + ":", done.exit_code, "run from main" in done.output, done.output.replace(chr(10), " "))
+"""
+MAKE_READ_ONLY = "mount --bind '{0}' '{0}'; mount -o remount,bind,ro '{0}'"
 
 
 def test_a_read_only_directory_is_named_with_its_remedy(tmp_path: Path, home: Path, tally: Tally) -> None:
     with opened(home) as mind:
         mind.remember("Deploys run from main")
 
-    done = in_a_mount(READ_ONLY, tmp_path, f"mount --bind '{home}' '{home}'; mount -o remount,bind,ro '{home}'")
+    done = in_a_mount(READ_ONLY, tmp_path, MAKE_READ_ONLY.format(home))
 
     told = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
-    assert set(told) == {"recall", "remember", "doctor", "backup", "repair"}, done.stderr
-    assert all("writable" in said for said in told.values()), done.stdout
+    assert set(told) == {"remember", "doctor", "repair", "backup"}, done.stderr
+    assert all("writable" in told[command] for command in ("remember", "doctor", "repair")), done.stdout
+    assert "another place" in told["backup"]
     assert {said.split()[0] for said in told.values()} <= {"1", "5"}
     assert "repair" not in told["doctor"]
     assert kept_its_word(home, {"Deploys run from main"}, set())
-    tally("read-only directory, commands", 5, 5)
+    tally("read-only directory, commands that write", 4, 4)
+
+
+def read_on(disk: str, tmp_path: Path, script: str = "") -> dict[str, list[str]]:
+    """What hooks and commands that read say on a disk: the exit code, whether they told the memory, and the rest."""
+    done = in_a_mount(script + READING, tmp_path, disk)
+    told = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
+    assert {"SessionStart", "PostToolUse", "recall", "status"} <= set(told), done.stdout + done.stderr
+    return {name: said.split(maxsplit=2) for name, said in told.items()}
+
+
+def test_reading_works_in_a_read_only_directory(tmp_path: Path, home: Path, tally: Tally) -> None:
+    with opened(home, directory=tmp_path) as mind:
+        mind.remember("Deploys run from main", kind=Kind.DECISION)
+
+    told = read_on(MAKE_READ_ONLY.format(home), tmp_path)
+
+    assert {name: said[0] for name, said in told.items() if said[0] != "0"} == {}
+    assert {name for name, said in told.items() if said[1] != "True"} == {"PostToolUse", "status"}
+    tally("read-only directory, hooks and commands that read", len(told), len(told))
+
+
+FILL = """
+from hivemind import Hivemind
+from hivemind.model.memory import Kind
+with Hivemind.open() as mind:
+    mind.remember("Deploys run from main", kind=Kind.DECISION)
+with (home / "filler").open("ab", buffering=0) as filler:
+    for size in (1 << 20, 4096, 1):
+        try:
+            while True: filler.write(bytes(size))
+        except OSError: pass
+"""
+
+
+@pytest.mark.parametrize("has_ballast", [True, False])
+def test_reading_works_on_a_full_disk(tmp_path: Path, home: Path, tally: Tally, *, has_ballast: bool) -> None:
+    home.mkdir()
+    fill = FILL if has_ballast else FILL.replace("with (home", "(home / 'ballast').unlink()\nwith (home")
+
+    told = read_on(f"mount -t tmpfs -o size=24m tmpfs '{home}'", tmp_path, fill)
+
+    assert {name: said[0] for name, said in told.items() if said[0] != "0"} == {}
+    assert {name for name, said in told.items() if said[1] != "True"} == {"PostToolUse", "status"}
+    # One sentence about the disk, and no more.
+    assert all(said[2].startswith("hivemind-hook: cannot write to") for said in told.values() if "hook:" in said[-1])
+    tally("full disk, hooks and commands that read", len(told), len(told))
 
 
 def test_the_ballast_is_laid_and_given_back(mind: Hivemind, home: Path) -> None:

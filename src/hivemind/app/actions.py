@@ -84,7 +84,7 @@ class Actions:
         """Return a brief for a subagent: what matches its task, then what holds here."""
         context, db = self._context, self._context.store.db
         # Most agents do not say what a subagent is for; the person's last request is the closest there is.
-        task = (task or sessions.find_last_prompt(db, context.author.session_id)).strip()[:LONGEST_TASK]
+        task = (task or self._find_last_prompt()).strip()[:LONGEST_TASK]
         query = self._query(task or "a subagent", Occasion.SUBAGENT)
         if query is None:
             return Recall(query=context.query("off"), hits=(), text="")
@@ -95,6 +95,11 @@ class Actions:
         heading = f"What is remembered for this subagent's work. {UNASKED_NOTE}"
         return self._answers.at_action(query, hits.values(), heading, Occasion.SUBAGENT)
 
+    def _find_last_prompt(self) -> str:
+        waiting = self._context.read_waiting_session()
+        last_prompt = waiting.last_prompt if waiting else ""
+        return last_prompt or sessions.find_last_prompt(self._context.store.db, self._context.author.session_id)
+
     def write_cues(self, directory: Path) -> None:
         """Write the file by which hooks recognise the actions that a memory concerns, unless it is there."""
         context = self._context
@@ -103,7 +108,11 @@ class Actions:
             return
         position = log.last_position(context.store.db)
         query = self._query("cues", None)
-        cue_file.write(home, root, at_action.list_cues(context.store.db, query) if query else ())
+        try:
+            cue_file.write(home, root, at_action.list_cues(context.store.db, query) if query else ())
+        except OSError:
+            # A full or read-only disk; without the file, hooks ask the store.
+            return
         # Whoever recorded a memory meanwhile deleted the file before it was written.
         if log.last_position(context.store.db) != position:
             context.store.discard_cues()

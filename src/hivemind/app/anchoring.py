@@ -34,9 +34,9 @@ class AnchoredCheckout:
         self.index = index
 
     @classmethod
-    def open(cls, root: Path, home: Path) -> "AnchoredCheckout":
+    def open(cls, root: Path, home: Path, *, is_hurried: bool = False) -> "AnchoredCheckout":
         """Open the code index of a tree, which is stored in the home directory."""
-        return cls(CodeIndex.open(root, home / "index"))
+        return cls(CodeIndex.open(root, home / "index", is_hurried=is_hurried))
 
     def close(self) -> None:
         """Close the index."""

@@ -103,7 +103,7 @@ class Answers:
         context = self._context
         if context.embedder.meaning:
             # New passages become searchable by meaning a few at a time.
-            context.embedder.meaning.catch_up(context.store.db, EMBEDDED_PER_RECALL)
+            context.embedder.meaning.catch_up_in_passing(context.store.db, EMBEDDED_PER_RECALL)
         with context.store.db.reading():
             return recall.answer(context.store.db, query, context.embedder.meaning, self._make_judge())
 
@@ -134,7 +134,7 @@ class Answers:
         )  # fmt: skip
         # A receipt is the person's own, whatever was recalled.
         event = context.factory.event(fact, Scope.USER, "")
-        context.store.record_receipt(event)
+        context.record_receipt(event)
         return replace(answer, receipt=ReceiptId(event.id))
 
     def brief(self) -> Recall:
@@ -319,7 +319,11 @@ class Answers:
         since = sessions.find_last_compaction(db, session)
         # Receipts of this one session, whichever repository its memories came from.
         own = Visibility.of(self._context.repository, everywhere=True)
-        return [line for line in receipts.find_by_session(db, session, own, 10_000) if line.at > since]
+        lines = receipts.find_by_session(db, session, own, 10_000)
+        if waiting := self._context.read_waiting_session():
+            since = max(since, waiting.last_compaction)
+            lines += [line for event in waiting.receipts for line in receipts.list_lines(event)]
+        return [line for line in lines if line.at > since]
 
 
 def _without_disputed(hits: Iterable[Hit]) -> Iterator[Hit]:

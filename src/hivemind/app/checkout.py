@@ -39,17 +39,18 @@ class Checkout:
 
     exists: ClassVar[bool] = True
 
-    def __init__(self, repository: Repository, home: Path) -> None:
+    def __init__(self, repository: Repository, home: Path, *, is_hurried: bool = False) -> None:
         self.repository = repository
         self._home = home
+        self._is_hurried = is_hurried
 
     @staticmethod
-    def of(repository: Repository, db: Database, home: Path) -> "Checkout":
+    def of(repository: Repository, db: Database, home: Path, *, is_hurried: bool = False) -> "Checkout":
         """Make the checkout of a repository with its earlier ids; a ``NoCheckout`` if it has no root."""
         # A hub knows repositories by their ids only.
         if not repository.root:
             return NoCheckout(repository, home)
-        return Checkout(replace(repository, known_as=_earlier_names(db, repository)), home)
+        return Checkout(replace(repository, known_as=_earlier_names(db, repository)), home, is_hurried=is_hurried)
 
     @property
     def root(self) -> Path:
@@ -215,7 +216,7 @@ class Checkout:
         # The parsers take a quarter of the import time of the application, and most commands are not about code.
         from hivemind.app.anchoring import AnchoredCheckout
 
-        return AnchoredCheckout.open(root, self._home)
+        return AnchoredCheckout.open(root, self._home, is_hurried=self._is_hurried)
 
 
 class NoCheckout(Checkout):

@@ -4,7 +4,7 @@ import importlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -16,7 +16,7 @@ from hivemind.app.checkout import Checkout
 from hivemind.capture import background
 from hivemind.capture.redact import collect_secrets, redact
 from hivemind.curate.event_factory import EventFactory
-from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
+from hivemind.errors import InvalidInput, NotFound, Refused, StoreUnwritable, Unavailable
 from hivemind.formats import timestamps
 from hivemind.formats.timestamps import When
 from hivemind.model.claim import Claim
@@ -28,11 +28,13 @@ from hivemind.model.recall import Detail, Query
 from hivemind.model.scope import Repository, Scope, Visibility
 from hivemind.settings import Settings
 from hivemind.store import Store, log
+from hivemind.store.database import READER_SECONDS
 from hivemind.store.projections import memories, repositories, sessions
 from hivemind.system import BackgroundProcess
 from hivemind.text.clean import check_text, parse_tags, validate_text
 
 if TYPE_CHECKING:
+    from hivemind.capture.waiting import WaitingSession
     from hivemind.curate.learn import LearnResult
     from hivemind.curate.statement_forms import Judge
     from hivemind.recall.embeddings import SemanticIndex
@@ -112,18 +114,24 @@ class Context:
         author: Writer,
         clock: Clock = utc_now,
         embedder: LazyEmbedder | None = None,
+        *,
+        is_hurried: bool = False,
     ) -> None:
         self.store = store
         self.settings = settings
         self.author = author
         self.clock = clock
         self.embedder = embedder or LazyEmbedder(settings.model, self.home)
+        self.is_hurried = is_hurried
+        """Whether an agent waits for this process, so that nothing may wait for others."""
+        self.has_waiting_lines = False
+        """Whether something is left in the spool that could not be recorded yet."""
         self._indexing_started_at = -math.inf
         self.factory = EventFactory(
             writer=author, clock=clock, redact=partial(redact, known_secrets=collect_secrets(os.environ))
         )
         # Needs the store, which knows the ids that the repository had before.
-        self.checkout = Checkout.of(repository, store.db, settings.home)
+        self.checkout = Checkout.of(repository, store.db, settings.home, is_hurried=is_hurried)
 
     @property
     def repository(self) -> Repository:
@@ -172,6 +180,32 @@ class Context:
     def record(self, events: Iterable[Event]) -> list[Event]:
         """Record events, and the id of this working tree if it is new."""
         return self.store.record([*self.new_names([self.repository]), *events])
+
+    def record_receipt(self, event: Event) -> None:
+        """Record what was shown to somebody; if nobody can write now, whoever opens the store next records it."""
+        try:
+            with self.store.db.waiting_at_most(READER_SECONDS):
+                self.store.record_receipt(event)
+        except StoreUnwritable:
+            # The spool belongs to the default store. A hub has none, and there a receipt must not get lost.
+            if self.home is None:
+                raise
+            if self.store.directory == self.home:
+                self.has_waiting_lines = True
+                # Imported here for the same reason as below.
+                from hivemind.capture import waiting
+
+                with suppress(OSError):
+                    waiting.leave_receipt(str(self.home), event)
+
+    def read_waiting_session(self) -> "WaitingSession | None":
+        """Read what the spool has of the author's session; None unless something could not be recorded."""
+        if self.home is None or not self.has_waiting_lines:
+            return None
+        # Hardly ever needed, and a hook pays for each import.
+        from hivemind.capture import waiting
+
+        return waiting.read_session(str(self.home), self.author.session_id)
 
     def record_claim(self, result: "LearnResult") -> MemoryId:
         """Record the events of a claim and return the memory that says it; raises ``ClaimRefused``."""

@@ -1,7 +1,8 @@
 """The reply of a hook to the agent that ran it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from hivemind import agents
@@ -9,6 +10,7 @@ from hivemind.agents.decoder import HookRequest
 from hivemind.app.actions import ActionReply
 from hivemind.app.hivemind import Hivemind
 from hivemind.capture import background, brief_marker
+from hivemind.errors import StoreBusy, StoreOutdated
 from hivemind.formats import cue_file
 from hivemind.formats.untrusted import parse_json
 from hivemind.model.memory import Channel, Writer
@@ -16,12 +18,17 @@ from hivemind.paths import HUB_FILE, data_directory, has_sync
 
 LONGEST_WAIT_SECONDS = 0.3
 """How long the start of a session waits for what is new in the team and on the person's other machines."""
+LONGEST_UPGRADE_SECONDS = 1.0
+"""How long a hook waits for tables that are built anew; for a few hundred memories that is enough."""
+CATCH_UP = ("status", "--counts")
+"""A command that opens the store with all the time it needs, and does little more."""
 
 
-def answer(agent: str, event: str, payload: str, cues: Sequence[str] = ()) -> str:
+def answer(agent: str, event: str, payload: str, cues: Sequence[str] = (), say: Callable[[str], object] = len) -> str:
     """Return what memory tells the agent at this event, in its format; empty if there is nothing to say.
 
-    ``cues`` are those of a tool call that some memory may concern.
+    ``cues`` are those of a tool call that some memory may concern. ``say`` gets the reply before the store is closed,
+    which may take a moment.
     """
     agent_module = agents.get_agent(agent)
     fields = parse_json(payload)
@@ -36,7 +43,11 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = ()) -> st
     # Started before the store is opened, so that the pull goes on meanwhile.
     sync = background.start("sync") if kind == "brief" and has_sync(data_directory(os.environ)) else None
     writer = Writer(actor=agent, channel=Channel.AGENT, session_id=request.session)
-    with Hivemind.open(directory=request.directory, writer=writer) as mind:
+    try:
+        opened_mind = _open_in_a_hurry(request.directory, writer)
+    except StoreBusy:
+        return ""
+    with opened_mind as mind:
         if sync:
             # What was learned elsewhere an hour ago belongs into this brief; a slow hub must not hold the session up.
             sync.wait(LONGEST_WAIT_SECONDS)
@@ -53,13 +64,29 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = ()) -> st
                 text = _tell(request, cues, mind.actions.after_call(request.steps, hears_before=hears_before))
             case _:
                 text = _brief(mind, request)
-        return agent_module.reply(event, text)
+        reply = agent_module.reply(event, text)
+        say(reply)
+        if mind.has_work_left:
+            background.start(*CATCH_UP)
+        return reply
+
+
+def _open_in_a_hurry(directory: Path | None, writer: Writer) -> Hivemind:
+    """Open the store; where that takes long, as after an upgrade, another process goes on with it."""
+    try:
+        return Hivemind.open(directory=directory, writer=writer, is_hurried=True)
+    except StoreOutdated:
+        if not background.start(*CATCH_UP).wait(LONGEST_UPGRADE_SECONDS):
+            raise
+        return Hivemind.open(directory=directory, writer=writer, is_hurried=True)
 
 
 def _brief(mind: Hivemind, request: HookRequest) -> str:
     home = data_directory(os.environ)
     if mind.speaker == agents.BRIEFED_LATE:
-        brief_marker.mark_briefed(home, request.session)
+        # On a full or read-only disk the next call brings the brief again.
+        with suppress(OSError):
+            brief_marker.mark_briefed(home, request.session)
     # A session that starts, or goes on after a compaction, has not heard what it was told before.
     cue_file.forget_session(home, request.session)
     if mind.sessions.waits_to_learn():
@@ -75,13 +102,18 @@ def _take_login_notice(home: Path) -> str:
     # Not at the top: most people have no hub.
     from hivemind.hub.credentials import take_notice
 
-    return take_notice(file)
+    # On a read-only disk it could not be told once.
+    with suppress(OSError):
+        return take_notice(file)
+    return ""
 
 
 def _tell(request: HookRequest, cues: Sequence[str], reply: ActionReply) -> str:
     if reply.is_complete:
         root = cue_file.find_root(str(request.directory or Path.cwd()))
-        cue_file.mark_answered(data_directory(os.environ), root, request.session, cues)
+        # Only saves the next hook the search; receipts say what was told.
+        with suppress(OSError):
+            cue_file.mark_answered(data_directory(os.environ), root, request.session, cues)
     return reply.text
 
 

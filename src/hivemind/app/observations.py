@@ -11,9 +11,9 @@ from hivemind.agents.decoder import redact_observation
 from hivemind.app.context import Context
 from hivemind.app.quarantine import set_aside
 from hivemind.app.trees import locate_tree
-from hivemind.capture import intake, quarantine, spool
+from hivemind.capture import intake, quarantine, spool, waiting
 from hivemind.curate.event_factory import EventFactory
-from hivemind.errors import StoreError, StoreFull
+from hivemind.errors import StoreError, StoreUnwritable
 from hivemind.formats import timestamps
 from hivemind.formats.codec import to_json
 from hivemind.formats.dataclass import dataclass
@@ -23,6 +23,7 @@ from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 from hivemind.store import log
+from hivemind.store.database import READER_SECONDS
 from hivemind.store.projections import sessions
 
 Item = TypeVar("Item")
@@ -50,13 +51,21 @@ class Observations:
     def take_in_spool(self) -> int:
         """Record what hooks have written to the spool; return how much was new.
 
-        On a full or read-only disk the spool is left for later and the doctor reports it: reading and erasing must
-        still work.
+        On a full or read-only disk, or while another process writes for long, it is left for later: reading and
+        erasing must still work.
         """
+        context = self._context
         try:
-            return self._take_in_spool()
-        except (StoreFull, OSError):
+            with context.store.db.waiting_at_most(READER_SECONDS):
+                # Tried first, because it takes longer to read the lines.
+                with context.store.db.transaction():
+                    pass
+                new_count = self._take_in_spool()
+        except (StoreUnwritable, OSError):
+            context.has_waiting_lines = True
             return 0
+        context.has_waiting_lines = False
+        return new_count
 
     def _take_in_spool(self) -> int:
         context = self._context
@@ -65,12 +74,15 @@ class Observations:
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
 
         def record(page: Sequence[intake.SpoolLine]) -> int:
-            read = list(intake.parse_spool_lines(page))
+            read = list(intake.parse_spool_lines(line for line in page if not waiting.is_receipt(line)))
+            receipts = [waiting.parse_receipt(line) for line in page if waiting.is_receipt(line)]
             arrivals = [arrival for arrival in read if isinstance(arrival, intake.Arrival)]
             events = [observation_event(context.factory, arrival, tree(arrival.directory).id) for arrival in arrivals]
             # What is learned from a session later must be found again after its tree's remote has changed.
             names = context.new_names({tree(arrival.directory) for arrival in arrivals})
             new_count = len(context.store.record([*names, *events])) - len(names) if events else 0
+            if receipts:
+                context.store.record(receipts)
             unreadable.extend(item for item in read if isinstance(item, SkippedInput))
             return new_count
 

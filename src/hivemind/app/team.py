@@ -217,6 +217,10 @@ class Team:
         """Delete the team's memories if the last sync is older than the lease; return whether it was."""
         return sync.expire_lease(self._store, self._context.now)
 
+    def is_lease_over(self) -> bool:
+        """Whether the last sync is older than the lease."""
+        return sync.is_lease_over(self._store, self._context.now)
+
     def _plan(self, memory: Memory) -> Publication:
         """Return what publishing a memory would send; raise an error if it must not be sent."""
         name = memory.id[:8]

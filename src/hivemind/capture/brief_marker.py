@@ -26,5 +26,5 @@ def _sessions(directory: str) -> list[str]:
     try:
         with open(os.path.join(directory, FILE), encoding="utf-8") as file:
             return file.read().split()
-    except FileNotFoundError:
+    except OSError:
         return []

@@ -74,12 +74,12 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT 
 """
 
 
-def connect(path: Path) -> apsw.Connection:
+def connect(path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
     """Open the database; create it anew if it is missing or damaged."""
     with suppress(*DAMAGE_ERRORS):
-        return _open(path)
+        return _open(path, busy_timeout_ms)
     remove(path)
-    return _open(path)
+    return _open(path, busy_timeout_ms)
 
 
 def remove(path: Path) -> None:
@@ -121,9 +121,9 @@ def bulk_writes(db: apsw.Connection) -> Iterator[None]:
         db.pragma("shrink_memory")
 
 
-def _open(path: Path) -> apsw.Connection:
+def _open(path: Path, busy_timeout_ms: int) -> apsw.Connection:
     db = apsw.Connection(str(path))
-    db.set_busy_timeout(BUSY_TIMEOUT_MS)
+    db.set_busy_timeout(busy_timeout_ms)
     db.execute("PRAGMA journal_mode = WAL")  # several agents read while one process indexes
     db.execute("PRAGMA synchronous = OFF")  # a power cut may damage the index, which is then rebuilt
     if db.pragma("user_version") == 0:

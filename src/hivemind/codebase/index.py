@@ -88,7 +88,7 @@ def rebuild_if_damaged(
                 # The index is derived from the tree, so a damaged one is simply made again.
                 index.db.close()
                 database.remove(index.path)
-                index.db = database.connect(index.path)
+                index.db = database.connect(index.path, index.busy_timeout_ms)
                 return operation(index, *args, **kwargs)
         except apsw.BusyError:
             raise StoreBusy("another process is indexing this tree; try again in a moment") from None
@@ -101,18 +101,22 @@ def rebuild_if_damaged(
 class CodeIndex:
     """The open index of one working tree."""
 
-    def __init__(self, root: Path, path: Path) -> None:
+    def __init__(self, root: Path, path: Path, busy_timeout_ms: int = database.BUSY_TIMEOUT_MS) -> None:
         self.root = root
         self.path = path
-        self.db = database.connect(path)
+        self.busy_timeout_ms = busy_timeout_ms
+        self.db = database.connect(path, busy_timeout_ms)
         self.is_behind = False
         """Whether a refresh was left to the background, so that answers may not know all of the tree."""
         self._looked_at_ns = 0
         """When this object last looked through the tree, also if what it saw was left to the background."""
 
     @classmethod
-    def open(cls, root: Path, cache: Path) -> Self:
-        """Open the index of the tree at root, stored in the folder `cache`; create it if there is none."""
+    def open(cls, root: Path, cache: Path, *, is_hurried: bool = False) -> Self:
+        """Open the index of the tree at root, stored in the folder `cache`; create it if there is none.
+
+        In a hurry, it hardly waits for other processes that write to it.
+        """
         # Links to one tree share its index.
         real_root = os.path.realpath(root)
         try:
@@ -122,7 +126,7 @@ class CodeIndex:
             path = cache / f"{name}-{database.VERSION}.db"
             if not path.exists():
                 _remove_older(cache, name)
-            return cls(Path(real_root), path)
+            return cls(Path(real_root), path, WAIT_MS if is_hurried else database.BUSY_TIMEOUT_MS)
         except (OSError, apsw.Error) as error:
             raise Unavailable(f"cannot open the code index in {cache}: {error}; check its permissions") from error
 
@@ -207,7 +211,7 @@ class CodeIndex:
                 content = tree.read(self.root, path)
                 return list(outline(path, content[1]).symbols) if content else []
             finally:
-                self.db.set_busy_timeout(database.BUSY_TIMEOUT_MS)
+                self.db.set_busy_timeout(self.busy_timeout_ms)
         query = f"{SELECT_SYMBOLS} WHERE f.path = ? ORDER BY s.kind != 'file', s.line, s.end_line DESC, s.id"
         return [symbol_from_row(row) for row in select(self.db, query, path)]
 

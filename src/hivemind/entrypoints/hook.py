@@ -1,10 +1,11 @@
 """The hook that agents run on every event, with the payload on standard input; it never disturbs the agent.
 
 ``hivemind-hook [--home DIR] AGENT EVENT`` redacts, appends one line to the spool, answers events that take an answer,
-and exits 0, whatever happens. Agents run this file by its path, ``python -I -S …/hook.py``, because a console script or
-``python -m`` would load more modules first.
+and exits 0, whatever happens and within two seconds. Agents run this file by its path, ``python -I -S …/hook.py``,
+because a console script or ``python -m`` would load more modules first.
 """
 
+import _thread
 import os
 import sys
 import time
@@ -24,6 +25,7 @@ from hivemind.agents.callers import (
 )
 from hivemind.capture import brief_marker, spool
 from hivemind.capture.redact import collect_secrets, redact_payload
+from hivemind.errors import HivemindError
 from hivemind.paths import data_directory, has_sync
 from hivemind.system import use_utf8_streams
 
@@ -38,10 +40,17 @@ MAX_PAYLOAD_BYTES = 64 * MIB
 """The rest of a longer payload is read and dropped."""
 MAX_DROPPED_MIB = 1024
 """A broken pipe may be an error for the agent, so the rest is read; but an endless payload must not block for ever."""
+MOST_SECONDS = 1.8
+"""After which the hook ends without an answer, counted from when it has read the payload. Nothing on the way there
+waits so long, but a file system or git may."""
+
+_speaking = _thread.allocate_lock()
+"""Held by the thread that prints the answer, or that ends the process without one."""
 
 
 def main() -> None:
     """Spool the event and answer it; errors go to standard error only."""
+    home = ""
     try:
         if sys.platform == "win32":
             use_utf8_streams()
@@ -50,6 +59,7 @@ def main() -> None:
             os.environ["HIVEMIND_HOME"], arguments = arguments[1], arguments[2:]
         agent_name, event = [*arguments, "", ""][:2]
         payload = _read_payload().decode("utf-8", "replace")
+        _thread.start_new_thread(_end_in_time, ())
         # The agent was started by ``hivemind learn --with``: this is not a session of the person's.
         if (mode := os.environ.get("HIVEMIND_HOOKS")) == "off":
             sys.exit(0)
@@ -72,7 +82,11 @@ def main() -> None:
                 answer(agent, event, _redact(payload), cues)
             sys.exit(0)
         redacted_payload = _redact(payload)
-        spool.append(home, agent, event, at, redacted_payload)
+        try:
+            spool.append(home, agent, event, at, redacted_payload)
+        except OSError as error:
+            # On a full or read-only disk the agent still gets its answer.
+            _complain(error, home)
         if event in CONTEXT_EVENTS:
             answer(agent, event, redacted_payload)
         elif event in AFTER_CALL_EVENTS:
@@ -84,8 +98,27 @@ def main() -> None:
 
             background.start("sync")
     except Exception as error:  # noqa: BLE001 - an error here must not reach the agent
-        print(f"hivemind-hook: {error}", file=sys.stderr)
+        _complain(error, home)
     _exit_at_once()
+
+
+def _end_in_time() -> None:
+    """End the process when its time is over, unless it is printing its answer."""
+    # In a thread, because a signal does not reach Python while a library calls the system.
+    time.sleep(float(os.environ.get("HIVEMIND_HOOK_SECONDS") or MOST_SECONDS))
+    _speaking.acquire()
+    os._exit(0)
+
+
+def _complain(error: Exception, home: str) -> None:
+    """Say in one sentence what went wrong."""
+    if isinstance(error, HivemindError):
+        problem = str(error).partition("\n")[0]
+    elif isinstance(error, OSError):
+        problem = f"cannot write to {home}: {error.strerror or error}"
+    else:
+        problem = f"unexpected error ({type(error).__name__}); 'hivemind doctor' checks the installation"
+    print(f"hivemind-hook: {problem}", file=sys.stderr)
 
 
 def _exit_at_once() -> None:
@@ -140,7 +173,13 @@ def _find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | N
 
 def answer(agent: str, event: str, payload: str, cues: list[str] | None = None) -> None:
     """Print the reply from memory; only events that take an answer pay for loading the store."""
-    print(_import_reply().answer(agent, event, payload, cues or []), end="")
+    _import_reply().answer(agent, event, payload, cues or [], _say)
+
+
+def _say(reply: str) -> None:
+    # Meanwhile the process is not ended, so that the agent gets the whole reply or nothing.
+    with _speaking:
+        print(reply, end="", flush=True)
 
 
 def _import_reply() -> "ModuleType":

@@ -71,7 +71,7 @@ def compute_lease_end(member: Membership) -> str:
 def expire_lease(store: Store, now: str) -> bool:
     """Drop the team's memories if the last sync is older than the lease; return whether it was."""
     member = store.membership
-    if member is None or not compute_lease_end(member) or now <= compute_lease_end(member):
+    if member is None or not is_lease_over(store, now):
         return False
     with store.db.transaction():
         sync_state.drop_copy(store.db, store.chain, member.pushed)
@@ -79,6 +79,12 @@ def expire_lease(store: Store, now: str) -> bool:
     store.discard_cues()
     store.checkpoint()
     return True
+
+
+def is_lease_over(store: Store, now: str) -> bool:
+    """Whether the last sync is older than the lease."""
+    member = store.membership
+    return member is not None and bool(compute_lease_end(member)) and now > compute_lease_end(member)
 
 
 def leave(store: Store) -> None:

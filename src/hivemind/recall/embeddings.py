@@ -4,15 +4,17 @@ Vectors are made after memories are written. Recall works while some are missing
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from hivemind.errors import StoreUnwritable
 from hivemind.model.recall import SHIPPED_MODEL, Query
 from hivemind.recall import models, similarity
 from hivemind.recall.embedder import Embedder
 from hivemind.recall.task_model import load_task_model
 from hivemind.recall.weights import Floats
-from hivemind.store.database import Database
+from hivemind.store.database import READER_SECONDS, Database
 from hivemind.store.projections import session_passages, vectors
 from hivemind.text.thesaurus import name_concepts
 
@@ -59,6 +61,11 @@ class SemanticIndex:
             if progress:
                 progress(have + count, have + want)
         return count
+
+    def catch_up_in_passing(self, db: Database, limit: int) -> None:
+        """Embed a few passages for a question, unless nothing can be written now."""
+        with suppress(StoreUnwritable), db.waiting_at_most(READER_SECONDS):
+            self.catch_up(db, limit)
 
     def embed_passages(self, passages: Sequence[tuple[int, str]]) -> Floats:
         """Return a vector for the text of each passage; needs no database, so that nothing waits for it."""

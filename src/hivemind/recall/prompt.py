@@ -68,7 +68,7 @@ def find_for_prompt(
         is_worthwhile = memories.has_others(db, query, excluded_ids) if is_task else _share_words(query, word_matches)
         meaning = load_model() if is_worthwhile else None
         if meaning:
-            meaning.catch_up(db, NEW_PASSAGES)
+            meaning.catch_up_in_passing(db, NEW_PASSAGES)
             find = _find_for_task if is_task else _find_by_meaning
             hits = list(_load_best_hits(db, query, find(db, query, excluded_ids, meaning), excluded_ids))
     found_ids = {hit.memory.id for hit in hits} | excluded_ids

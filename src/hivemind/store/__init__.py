@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
+from hivemind.errors import StoreBusy, StoreDamaged, StoreError, StoreOutdated, StoreTooNew
 from hivemind.formats import cue_file
 from hivemind.model import wire
 from hivemind.model.erasure import ErasedLocation
@@ -26,6 +26,8 @@ FORMAT = 2
 FILE, ID_FILE = "memory.db", "memory.id"
 SHORT_TIMEOUT_SECONDS = 5
 """How long those wait for a reader who try again later."""
+HURRY_SECONDS = 0.25
+"""How long a hook waits for all locks together; an agent waits for the hook."""
 
 IDENTITY = """
 CREATE TABLE identity (
@@ -53,19 +55,23 @@ class Store(Closeable):
         """The device and the position of the log for which the gate was loaded."""
 
     @classmethod
-    def open(cls, directory: Path) -> "Store":
-        """Open the store in a directory, creating it on first use."""
+    def open(cls, directory: Path, *, is_hurried: bool = False) -> "Store":
+        """Open the store in a directory, creating it on first use; only for reading if the disk is read-only.
+
+        In a hurry, it hardly waits for locks and raises ``StoreOutdated`` rather than build its tables anew.
+        """
         make_private_folder(directory, "set HIVEMIND_HOME to another place")
         _refuse_missing_file(directory)
-        db = _open_database(directory)
+        db = _open_database(directory, HURRY_SECONDS if is_hurried else None)
         try:
-            store_id, device, secret = _prepare(db)
-            write_id_file(directory, store_id)
+            store_id, device, secret = _prepare(db, may_rebuild=not is_hurried)
+            if db.is_writable:
+                write_id_file(directory, store_id)
+                # At every opening, because an erasure on a full disk may have used it up.
+                reserve.fill(directory)
         except BaseException:
             db.close()
             raise
-        # At every opening, because an erasure on a full disk may have used it up.
-        reserve.fill(directory)
         return cls(db, directory, device, secret)
 
     def record(self, events: Iterable[Event]) -> list[Event]:
@@ -201,7 +207,7 @@ class Store(Closeable):
         _, self.device, self.secret = read_identity(self.db)
 
 
-def _prepare(db: Database) -> tuple[str, str, bytes]:
+def _prepare(db: Database, *, may_rebuild: bool = True) -> tuple[str, str, bytes]:
     """Create, upgrade or rebuild the tables as needed; return store id, device id and secret."""
     # The usual case, without waiting for the write lock.
     if db.value("PRAGMA user_version") == FORMAT and projector.read_version(db) == projector.VERSION:
@@ -219,6 +225,8 @@ def _prepare(db: Database) -> tuple[str, str, bytes]:
             db.execute(log.UPGRADE_FROM_1 + log.SHARING_SCHEMA + sync_state.SCHEMA)
             db.execute(f"PRAGMA user_version = {FORMAT}")
         if derived_by < projector.VERSION:
+            if not may_rebuild:
+                raise StoreOutdated("an older hivemind wrote this store; 'hivemind status' upgrades it")
             sync_state.upgrade(db)
             projector.rebuild(db)
     return read_identity(db)
@@ -247,14 +255,18 @@ def assign_new_device(db: Database, store: str, secret: bytes) -> str:
     return device
 
 
-def _open_database(directory: Path) -> Sqlite:
+def _open_database(directory: Path, patience_seconds: float | None) -> Sqlite:
     try:
-        return Sqlite.open(directory / FILE)
+        return Sqlite.open(directory / FILE, patience_seconds)
+    except (StoreBusy, StoreDamaged):
+        raise
     except StoreError:
         # On a full disk not even the shared-memory file that readers need can be created.
-        if not reserve.is_disk_full(directory) or not reserve.release(directory, reserve.BYTES_TO_OPEN):
-            raise
-        return Sqlite.open(directory / FILE)
+        if reserve.is_disk_full(directory) and reserve.release(directory, reserve.BYTES_TO_OPEN):
+            return Sqlite.open(directory / FILE, patience_seconds)
+        if frozen_db := Sqlite.open_frozen(directory / FILE):
+            return frozen_db
+        raise
 
 
 def _inode(directory: Path) -> int:

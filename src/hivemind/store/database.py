@@ -5,9 +5,11 @@ Statements are written once, for both: placeholders are ``?`` or ``:name``, JSON
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from hivemind.model.ids import MemoryId
 from hivemind.model.recall import Query
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Row = tuple[Any, ...]
+Item = TypeVar("Item")
+
+READER_SECONDS = 0.5
+"""How long one who only reads waits for writers, to write what can be written later too."""
+TURN_SECONDS = 0.1
+"""How long one who writes much keeps the others from writing, before it is their turn."""
 
 
 # Tuples, because a recall makes hundreds of them and frozen dataclasses take three times as long.
@@ -145,6 +153,19 @@ class Database(Closeable, ABC):
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing, with the write lock; nested transactions join the outer one."""
+
+    def write_in_turns(self, items: Iterable[Item], write: Callable[[Item], object]) -> None:
+        """Write many items in short transactions; each item is written as a whole, and others write in between."""
+        waiting = deque(items)
+        while waiting:
+            with self.transaction():
+                end = monotonic() + TURN_SECONDS
+                while waiting and monotonic() < end:
+                    write(waiting.popleft())
+
+    def waiting_at_most(self, seconds: float) -> AbstractContextManager[None]:
+        """Wait no longer than this for each lock in the block, where other processes can hold one for long."""
+        return nullcontext()
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]:

@@ -60,6 +60,11 @@ def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
     # On a hub there is no file to check.
     if isinstance(db, Sqlite) and store.directory:
         yield Finding(what="store", is_well=True, detail=str(store.directory))
+        # What is left to check writes: to the word index, or a copy of the store beside it.
+        if not db.is_writable:
+            remedy = "make the directory writable; until then, reading works and nothing new is stored"
+            yield Finding(what="disk", is_well=False, detail="it is read-only", remedy=remedy)
+            return
         disk_remedy = "free some space; erasing still works"
         is_full = reserve.is_disk_full(store.directory)
         yield _check("disk", lambda: ["the disk is full"] * is_full, "enough free space", disk_remedy)

@@ -12,8 +12,8 @@ from typing import Any
 
 import apsw
 
-from hivemind.errors import StoreBusy, StoreClosed, StoreDamaged, StoreError, StoreFull
-from hivemind.store.database import Database, Row
+from hivemind.errors import StoreBusy, StoreClosed, StoreDamaged, StoreError, StoreFull, StoreReadOnly
+from hivemind.store.database import TURN_SECONDS, Database, Row
 from hivemind.store.search import SqliteSearch
 
 LOCK_TIMEOUT_SECONDS = 60
@@ -22,6 +22,11 @@ MAX_RETRY_SECONDS, MIN_RETRY_SECONDS = 0.03, 0.005
 """Delay between two attempts to get the lock. SQLite's own busy timeout retries less and less often: of 32 processes
 that wrote without a pause, one got the lock 810 times in a minute and another once. With shorter delays than these,
 retrying costs more than writing."""
+PAUSE_SECONDS = 0.04
+"""How long a writer that held the lock for a whole turn stays away from it: longer than others wait between attempts,
+so that those who wait get it before the next turn."""
+CHECKPOINT_SECONDS = 0.1
+"""How long an attempt at a checkpoint waits for readers; it keeps all writers out meanwhile."""
 
 
 class Sqlite(Database):
@@ -30,16 +35,21 @@ class Sqlite(Database):
     # The table in which FTS5 keeps texts: reading them through the index takes twice as long.
     TEXTS = "(SELECT id AS rowid, c0 AS text, c2 AS context FROM words_content)"
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, *, is_hurried: bool = False) -> None:
         self.connection = connection
+        self._is_hurried = is_hurried
         self.index = SqliteSearch(self, self._stem)
 
     @classmethod
-    def open(cls, path: Path) -> "Sqlite":
-        """Open for reading and writing, creating the file if there is none."""
+    def open(cls, path: Path, patience_seconds: float | None = None) -> "Sqlite":
+        """Open for reading and writing, creating the file if there is none.
+
+        With ``patience_seconds``, all locks that this connection ever needs are waited for so long together.
+        """
+        is_hurried = patience_seconds is not None
         with raise_store_errors(path):
             connection = apsw.Connection(str(path))
-            _set_busy_handler(connection)
+            _set_busy_handler(connection, patience_seconds, is_total=is_hurried)
             connection.execute("PRAGMA journal_mode = WAL")
             # Every commit reaches the disk before it is acknowledged, so that a confirmed memory survives a power cut.
             connection.execute("PRAGMA synchronous = FULL")
@@ -48,7 +58,7 @@ class Sqlite(Database):
             # 16 MB hold what a recall reads at 10,000 memories; with the default of 2 MB most is read again each time.
             connection.execute("PRAGMA cache_size = -16000")
             _delete_for_real(connection)
-        return cls(connection)
+        return cls(connection, is_hurried=is_hurried)
 
     @classmethod
     def open_for_reading(cls, path: Path, views: Iterable[str] = ()) -> "Sqlite":
@@ -62,6 +72,26 @@ class Sqlite(Database):
             connection.execute("PRAGMA query_only = ON")
             _delete_for_real(connection)
         return cls(connection)
+
+    @classmethod
+    def open_frozen(cls, path: Path) -> "Sqlite | None":
+        """Open a file that nobody can change, as on a read-only disk; None if its newest entries are in another file.
+
+        SQLite cannot make the files there that it needs to share a database, and does without them.
+        """
+        write_ahead_log = path.with_name(f"{path.name}-wal")
+        if not path.is_file() or (write_ahead_log.exists() and write_ahead_log.stat().st_size):
+            return None
+        with raise_store_errors(path):
+            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            connection = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+            _delete_for_real(connection)
+        return cls(connection)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether anything can be written."""
+        return not self.connection.readonly("main")
 
     def execute(self, sql: str, *values: Any) -> list[Row]:
         """Run one statement and return its rows."""
@@ -100,14 +130,14 @@ class Sqlite(Database):
 
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing, with the write lock; nested transactions join the outer one."""
-        return self._begin("BEGIN IMMEDIATE")
+        return self._begin("BEGIN IMMEDIATE", is_writing=True)
 
     def reading(self) -> AbstractContextManager[None]:
         """Read several times from one snapshot."""
         return self._begin("BEGIN")
 
     @contextmanager
-    def _begin(self, begin: str) -> Iterator[None]:
+    def _begin(self, begin: str, *, is_writing: bool = False) -> Iterator[None]:
         with raise_store_errors():
             is_nested = self.connection.in_transaction
         if is_nested:
@@ -115,6 +145,7 @@ class Sqlite(Database):
             return
         with raise_store_errors():
             self.connection.execute(begin)
+            started_at = time.monotonic()
             try:
                 yield
                 self.connection.execute("COMMIT")
@@ -123,6 +154,21 @@ class Sqlite(Database):
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+        # Whoever writes much writes again at once, and would win the lock nearly every time.
+        if is_writing and time.monotonic() - started_at >= TURN_SECONDS:
+            time.sleep(PAUSE_SECONDS)
+
+    @contextmanager
+    def waiting_at_most(self, seconds: float) -> Iterator[None]:
+        """Wait no longer than this for each lock in the block."""
+        if self._is_hurried:
+            yield
+            return
+        _set_busy_handler(self.connection, seconds)
+        try:
+            yield
+        finally:
+            _set_busy_handler(self.connection)
 
     def empty(self, tables: Sequence[str], schema: str) -> None:
         """Drop these tables and create them empty, in this program's schema."""
@@ -143,12 +189,14 @@ class Sqlite(Database):
 
     def checkpoint(self, timeout_seconds: float) -> bool:
         """Checkpoint and truncate the write-ahead log; false if another connection reads from it all the time."""
-        _set_busy_handler(self.connection, timeout_seconds)
-        try:
-            row = self.one("PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            _set_busy_handler(self.connection)
-        return row is not None and row[0] == 0
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            with self.waiting_at_most(min(CHECKPOINT_SECONDS, timeout_seconds)):
+                row = self.one("PRAGMA wal_checkpoint(TRUNCATE)")
+            is_done = row is not None and row[0] == 0
+            if is_done or time.monotonic() >= deadline:
+                return is_done
+            time.sleep(PAUSE_SECONDS)
 
     def close(self) -> None:
         """Close the file."""
@@ -160,15 +208,24 @@ def _bindings(values: tuple[Any, ...]) -> Any:
     return values[0] if len(values) == 1 and isinstance(values[0], dict) else values
 
 
-def _set_busy_handler(connection: apsw.Connection, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> None:
-    """Make those who wait long retry more often; otherwise newcomers win the lock whenever many write."""
-    deadline = 0.0
+def _set_busy_handler(
+    connection: apsw.Connection, timeout_seconds: float | None = None, *, is_total: bool = False
+) -> None:
+    """Make those who wait long retry more often; otherwise newcomers win the lock whenever many write.
+
+    ``is_total`` says that the time is for all locks together.
+    """
+    limit_seconds = LOCK_TIMEOUT_SECONDS if timeout_seconds is None else timeout_seconds
+    left_seconds = limit_seconds
 
     def wait(attempts: int) -> bool:
-        nonlocal deadline
-        deadline = deadline if attempts else time.monotonic() + timeout_seconds
-        time.sleep(max(MAX_RETRY_SECONDS / (1 + attempts / 10), MIN_RETRY_SECONDS))
-        return time.monotonic() < deadline
+        nonlocal left_seconds
+        left_seconds = left_seconds if attempts or is_total else limit_seconds
+        started_at = time.monotonic()
+        if left_seconds > 0:
+            time.sleep(max(MAX_RETRY_SECONDS / (1 + attempts / 10), MIN_RETRY_SECONDS))
+        left_seconds -= time.monotonic() - started_at
+        return left_seconds > 0
 
     connection.set_busy_handler(wait)
 
@@ -204,6 +261,7 @@ def raise_store_errors(path: Path | None = None) -> Iterator[None]:
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         where = f" at {path}" if path else ""
         remedy = "make its directory writable, or set HIVEMIND_HOME to another place"
-        raise StoreError(f"cannot write to the store{where}; {remedy} ({error})") from error
+        shape = StoreReadOnly if isinstance(error, apsw.ReadOnlyError) else StoreError
+        raise shape(f"cannot write to the store{where}; {remedy} ({error})") from error
     except apsw.IOError as error:
         raise StoreError(f"disk error: {error}; check the disk, then run 'hivemind doctor'") from error

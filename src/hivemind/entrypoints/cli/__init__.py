@@ -25,7 +25,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {
     "Review and undo": {
         "review": {
             "review": "Review pending memories: proposals, disputes, changed code",
-            "approve": "Approve proposals",
+            "approve": "Approve proposals, or the side of a dispute that is right",
             "reject": "Reject memories and keep their values out",
             "verify": "Mark memories as still correct",
             "forget": "Forget memories until 'restore' brings them back",

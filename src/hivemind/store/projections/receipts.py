@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from hivemind.formats.codec import from_row
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped, ShownMemory
-from hivemind.model.ids import EventId, MemoryId
+from hivemind.model.ids import EventId, MemoryId, ReceiptId
 from hivemind.model.recall import Occasion, Receipt, Spent
 from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, Row
@@ -58,6 +58,20 @@ def apply(db: Database, event: Event) -> None:
             )  # fmt: skip
         case MemoryErased() | ObservationsDropped() as fact:
             db.many("DELETE FROM receipts WHERE id = ?", [(entry_id,) for entry_id in fact.bodies])
+
+
+def list_lines(event: Event) -> list[Receipt]:
+    """List the receipts that an event would add, one for each memory."""
+    fact = event.fact
+    assert isinstance(fact, MemoriesRecalled)
+    return [
+        Receipt(
+            id=ReceiptId(event.id), memory_id=line.memory_id, at=event.at, actor=event.actor,
+            session_id=fact.session_id, query=fact.query, rank=line.rank, score=line.score, tokens=line.tokens,
+            why=line.why, occasion=fact.occasion,
+        )
+        for line in fact.shown
+    ]  # fmt: skip
 
 
 def _read_flags(fact: MemoriesRecalled, line: ShownMemory) -> tuple[int, int]:
