@@ -116,22 +116,25 @@ def import_store(context: Context, tool: str, path: Path | None, *, approve: boo
 def record_entries(
     context: Context, entries: Sequence[Exported], factory: EventFactory, channel: Channel = Channel.IMPORT
 ) -> tuple[int, int]:
-    """Record imported memories in one transaction; return how many are new, and how many were refused."""
+    """Record imported memories, each as a whole; return how many are new, and how many were refused."""
     new_count, refused_count = 0, 0
-    anchors_of_each = _find_anchors(context, entries)
-    with context.store.db.transaction():
-        for (scope, repo, fact), anchors in zip(entries, anchors_of_each, strict=True):
-            # Derived, so that importing a file twice records each memory once.
-            event_id = EventId(derive_id("import", fact.memory_id))
-            lesson = learn(context.store, factory, fact, scope, repo, channel=channel, id=event_id, anchors=anchors)
-            try:
-                memory_id = context.record_claim(lesson)
-            except ClaimRefused as error:
-                # The refusal is part of this transaction, unlike that of `remember`, which rolls back.
-                context.record(error.events)
-                refused_count += 1
-            else:
-                new_count += memory_id == fact.memory_id
+
+    def record(item: tuple[Exported, tuple[Anchor, ...]]) -> None:
+        nonlocal new_count, refused_count
+        (scope, repo, fact), anchors = item
+        # Derived, so that importing a file twice records each memory once.
+        event_id = EventId(derive_id("import", fact.memory_id))
+        lesson = learn(context.store, factory, fact, scope, repo, channel=channel, id=event_id, anchors=anchors)
+        try:
+            memory_id = context.record_claim(lesson)
+        except ClaimRefused as error:
+            # The refusal is part of this transaction, unlike that of `remember`, which rolls back.
+            context.record(error.events)
+            refused_count += 1
+        else:
+            new_count += memory_id == fact.memory_id
+
+    context.store.db.write_in_turns(zip(entries, _find_anchors(context, entries), strict=True), record)
     return new_count, refused_count
 
 

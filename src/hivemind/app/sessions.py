@@ -411,22 +411,24 @@ def propose(
     anchors: Mapping[str, tuple[Anchor, ...]] | None = None,
     trust: Mapping[str, float] = distil.NO_TRUSTED_DETECTORS,
 ) -> None:
-    """Record proposals in one transaction; proposing the same twice changes nothing.
+    """Record proposals, each as a whole; proposing the same twice changes nothing.
 
     ``anchors`` are by memory id.
     """
-    with context.store.db.transaction():
-        for proposal in proposals:
-            result = distil.make_proposal(
-                context.store, factory, proposal, owner=context.settings.person, repo=repo,
-                minimum_confidences=trust, anchors=(anchors or {}).get(proposal.memory_id, ()),
-            )  # fmt: skip
-            if result.events:
-                context.record(result.events)
-            match result.fate:
-                case distil.Fate.NEW:
-                    outcome.new[proposal.detector] += 1
-                case distil.Fate.KNOWN:
-                    outcome.known_count += 1
-                case distil.Fate.REFUSED:
-                    outcome.refused_count += 1
+
+    def record(proposal: Proposal) -> None:
+        result = distil.make_proposal(
+            context.store, factory, proposal, owner=context.settings.person, repo=repo,
+            minimum_confidences=trust, anchors=(anchors or {}).get(proposal.memory_id, ()),
+        )  # fmt: skip
+        if result.events:
+            context.record(result.events)
+        match result.fate:
+            case distil.Fate.NEW:
+                outcome.new[proposal.detector] += 1
+            case distil.Fate.KNOWN:
+                outcome.known_count += 1
+            case distil.Fate.REFUSED:
+                outcome.refused_count += 1
+
+    context.store.db.write_in_turns(proposals, record)

@@ -14,16 +14,18 @@ from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import EntriesRefused, Event
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
-from hivemind.store import chains, log, projector, reserve, sync_state
+from hivemind.store import chains, log, projector, rebuild, reserve, sync_state
 from hivemind.store.database import Closeable, Database
 from hivemind.store.gate import ExclusionGate
 from hivemind.store.projections import peers, tombstones
 from hivemind.store.sqlite import LOCK_TIMEOUT_SECONDS, Sqlite
+from hivemind.system import lock_file
 
 FORMAT = 2
 """Version of the log's format; raised only when an older program could no longer append to it."""
 
 FILE, ID_FILE = "memory.db", "memory.id"
+REBUILD_LOCK = "rebuild.lock"
 SHORT_TIMEOUT_SECONDS = 5
 """How long those wait for a reader who try again later."""
 HURRY_SECONDS = 0.25
@@ -64,7 +66,7 @@ class Store(Closeable):
         _refuse_missing_file(directory)
         db = _open_database(directory, HURRY_SECONDS if is_hurried else None)
         try:
-            store_id, device, secret = _prepare(db, may_rebuild=not is_hurried)
+            store_id, device, secret = _prepare(db, directory, may_rebuild=not is_hurried)
             if db.is_writable:
                 write_id_file(directory, store_id)
                 # At every opening, because an erasure on a full disk may have used it up.
@@ -152,7 +154,10 @@ class Store(Closeable):
 
     def rebuild(self, progress: Callable[[int, int], None] = lambda position, last: None) -> None:
         """Rebuild every derived table from the log; no answer changes."""
-        projector.rebuild(self.db, progress)
+        if isinstance(self.db, Sqlite):
+            rebuild.rebuild_beside(self.db, progress)
+        else:
+            projector.rebuild(self.db, progress)
         self.discard_cues()
 
     def discard_cues(self) -> None:
@@ -207,7 +212,7 @@ class Store(Closeable):
         _, self.device, self.secret = read_identity(self.db)
 
 
-def _prepare(db: Database, *, may_rebuild: bool = True) -> tuple[str, str, bytes]:
+def _prepare(db: Sqlite, directory: Path | None = None, *, may_rebuild: bool = True) -> tuple[str, str, bytes]:
     """Create, upgrade or rebuild the tables as needed; return store id, device id and secret."""
     # The usual case, without waiting for the write lock.
     if db.value("PRAGMA user_version") == FORMAT and projector.read_version(db) == projector.VERSION:
@@ -228,8 +233,21 @@ def _prepare(db: Database, *, may_rebuild: bool = True) -> tuple[str, str, bytes
             if not may_rebuild:
                 raise StoreOutdated("an older hivemind wrote this store; 'hivemind status' upgrades it")
             sync_state.upgrade(db)
-            projector.rebuild(db)
+    if derived_by < projector.VERSION:
+        _build_tables_anew(db, directory)
     return read_identity(db)
+
+
+def _build_tables_anew(db: Sqlite, directory: Path | None) -> None:
+    """Build the tables in one process at a time; the others wait for it."""
+    if directory is None:
+        rebuild.rebuild_beside(db)
+        return
+    try:
+        with lock_file(str(directory / REBUILD_LOCK), timeout_seconds=LOCK_TIMEOUT_SECONDS):
+            rebuild.rebuild_beside(db, only_if_outdated=True)
+    except BlockingIOError as error:
+        raise StoreBusy("another process is upgrading the store; try again in a moment") from error
 
 
 def _create(db: Database) -> None:

@@ -25,7 +25,7 @@ Item = TypeVar("Item")
 
 READER_SECONDS = 0.5
 """How long one who only reads waits for writers, to write what can be written later too."""
-TURN_SECONDS = 0.1
+TURN_SECONDS = 0.2
 """How long one who writes much keeps the others from writing, before it is their turn."""
 
 

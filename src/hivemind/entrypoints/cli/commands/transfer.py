@@ -1,7 +1,8 @@
 """``hivemind import`` and ``export``: what comes in from elsewhere, and what goes out as files."""
 
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -215,13 +216,13 @@ def import_memories(path: Path | None, tool: str | None, approve: bool) -> None:
     hivemind import --from basic-memory ~/notes
     """
     if tool:
-        with open_mind() as mind, progress("Importing"):
+        with _explain_interruption(), open_mind() as mind, progress("Importing"):
             notes = mind.files.import_from(tool, path, approve=approve)
         _report_notes(notes, approve=approve)
         return
     if path is None:
         raise click.UsageError("name the file to import; - reads standard input")
-    with open_mind() as mind, progress("Importing"), click.open_file(str(path), "rb") as file:
+    with _explain_interruption(), open_mind() as mind, progress("Importing"), click.open_file(str(path), "rb") as file:
         lines = read_text_lines(cast(BinaryIO, file))
         report = mind.files.import_lines(lines, approve=approve, name="" if str(path) == "-" else str(path))
     emit(report, f"Imported {plural(report.new, 'memory')}; {report.known:,} already known.")
@@ -237,6 +238,16 @@ def import_memories(path: Path | None, tool: str | None, approve: bool) -> None:
         note("Review the proposals: hivemind review")
         note(f"Undo: hivemind rollback --batch {report.batch}")
     sys.exit(1 if report.unreadable else 0)
+
+
+@contextmanager
+def _explain_interruption() -> Iterator[None]:
+    """Say what became of an import that the person stopped."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        warn("Stopped. What was imported so far is kept; the same command imports the rest.")
+        raise
 
 
 @commands.command("export")
