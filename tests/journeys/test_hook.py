@@ -78,7 +78,21 @@ def test_a_hook_that_cannot_write_says_so_and_still_lets_the_agent_go_on(
     done = hook(tool_use(1), "claude-code", "PostToolUse")
 
     assert (done.returncode, done.stdout) == (0, b"")
-    assert b"hivemind-hook:" in done.stderr
+    assert done.stderr.decode() == f"hivemind-hook: cannot write to {tmp_path}/file/below: Not a directory\n"
+
+
+def test_an_error_that_nobody_expected_is_told_in_one_plain_sentence(home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text("brief_tokens = [")
+
+    broken_settings = hook(start("s1"), "claude-code", "SessionStart")
+    unknown_agent = hook(start("s1"), "claud-code", "SessionStart")
+
+    for done in (broken_settings, unknown_agent):
+        told = done.stderr.decode()
+        assert (done.returncode, done.stdout, told.count("\n")) == (0, b"", 1)
+        assert told.startswith("hivemind-hook: ")
+    assert "config.toml" in broken_settings.stderr.decode()
 
 
 def test_secrets_do_not_even_reach_the_spool(home: Path) -> None:
