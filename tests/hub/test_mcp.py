@@ -75,7 +75,7 @@ def test_an_agent_of_another_team_finds_nothing(served: Served, team: str, stran
 
     _, found = used(served, served.token(strangers), ("recall", {"query": "queue drained deploy", "everywhere": True}))
 
-    assert "No memory matches" in found[1]
+    assert "No memories here" in found[1]
 
 
 @pytest.mark.parametrize("token", ["", "hm_wrong"])

@@ -59,7 +59,7 @@ def test_a_warning_that_is_too_long_ends_after_a_whole_part(inside: Path) -> Non
     answer = run("recall", "does verify check token expiry?").stdout
 
     # What is left out is how much of the body changed.
-    assert "→ … keys: dict(str, bytes), now: float …: verify before acting" in answer
+    assert "→ … keys: dict[str, bytes], now: float …: verify before acting" in answer
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
