@@ -182,12 +182,14 @@ def test_an_agent_does_not_replace_what_a_person_said(open_mind: Open) -> None:
     person, agent = open_mind(), open_mind(writer=AGENT)
     said = person.remember("Deploys run on Fridays")
 
-    agent.remember("Deploys run on Mondays", replaces=[said.id])
+    other = agent.remember("Deploys run on Mondays", replaces=[said.id])
 
-    assert person.show(said.id).status is Status.DISPUTED
-    assert {hit.memory.text: hit.labels for hit in person.recall("deploys").hits}["Deploys run on Fridays"] == (
-        "disputed",
-    )
+    assert [person.show(memory.id).status for memory in (said, other)] == [Status.DISPUTED] * 2
+    assert [(hit.memory.text, hit.labels) for hit in person.recall("deploys").hits] == [
+        ("Deploys run on Mondays", (f"disputed by {said.id[:8]} since 2026-03-01",)),
+        ("Deploys run on Fridays", (f"disputed by {other.id[:8]} since 2026-03-01",)),
+    ]
+    assert len(person.review.queue()) == 1
 
 
 def test_what_has_expired_leaves_recall_and_what_is_overdue_says_so(mind: Hivemind, clock: Clock) -> None:
@@ -321,7 +323,7 @@ def test_a_rollback_stays_in_this_repository_unless_it_is_asked_to_go_everywhere
     assert len(preview.stdout.splitlines()) == 1
     assert "Deploys of here" in preview.stdout
     assert "1 memory of other repositories" in preview.stderr
-    assert [line.split("\t")[1] for line in preview_of_all.stdout.splitlines()] == [
+    assert sorted(line.split("\t")[1] for line in preview_of_all.stdout.splitlines()) == [
         "remote:example.org/acme/here",
         "remote:example.org/acme/there",
     ]

@@ -73,9 +73,12 @@ def learn(
     events = [event, *_anchor(factory, fact.memory_id, anchors, event)]
     for old in old_memories:
         events.append(factory.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)))
-        # A less trusted channel does not replace it, so its disputes go on.
         if event.channel.trust >= old.trust:
             events += end_disputes(store.db, factory, old, except_ids=fact.supersedes)
+        else:
+            # A less trusted channel does not replace it, so both are disputed.
+            dispute = MemoryDisputed(memory_id=fact.memory_id, against=old.id, reason="may not replace it")
+            events.append(factory.event(dispute, scope, repo))
     is_proposal = event.channel.needs_review or fact.proposed
     for conflict in verdict.conflicts:
         events += _dispute(factory, event, conflict, is_mutual=not is_proposal)

@@ -51,7 +51,7 @@ def _load_sides(db: Database, memory: Memory, query: Query) -> list[Memory]:
         visible = memories.get_matching(db, new_ids, query) if new_ids else []
         # As it was then, if the question is about the past.
         versions = [memories.get_as_of(db, other.id, query.as_of) if query.as_of else other for other in visible]
-        unread = [other for other in versions if other and other.status is Status.DISPUTED]
+        unread = [other for other in versions if other and other.status in (Status.ACTIVE, Status.DISPUTED)]
         sides |= {other.id: other for other in unread}
     return [side for side in sides.values() if side is not memory]
 
