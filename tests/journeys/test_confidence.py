@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
+from hivemind.model.claim import Claim
 from hivemind.recall.confidence import SURE
 from tests.command_line import run, run_json
 from tests.conftest import Clock
@@ -70,6 +71,16 @@ def test_no_number_in_an_answer_contradicts_the_order(mind: Hivemind) -> None:
 
         assert numbers, question
         assert numbers == sorted(numbers, reverse=True)
+
+
+@pytest.mark.parametrize(("session", "expected"), [("s1", 2), ("", 1)])
+def test_a_remark_beside_something_closer_in_its_session_is_near(mind: Hivemind, session: str, expected: int) -> None:
+    texts = ("When is the crane inspected?", "It is inspected next Tuesday at noon")
+    mind.remember_all(Claim(text=text, session_id=session) for text in texts)
+
+    hits = mind.recall("when is the harbour crane inspected?").hits
+
+    assert [hit.is_sure for hit in hits] == [True, False][:expected]
 
 
 def test_a_quoted_phrase_is_an_answer_wherever_it_stands(mind: Hivemind) -> None:

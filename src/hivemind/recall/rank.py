@@ -139,10 +139,7 @@ def _measure_confidences(
     page: Sequence[tuple[Ranked, Memory]], best: float, words: list[str], query: Query, size: int
 ) -> list[float]:
     """Return the confidence of each hit: its own, raised where the question names a memory."""
-    confidences = [
-        measure_confidence(place.meaning, best - place.score, _share_words(place.candidate, words), size, place.words)
-        for place, _ in page
-    ]
+    confidences = [_measure_own_confidence(place, best, words, size) for place, _ in page]
     confidences = _doubt_other_numbers(page, confidences, words)
     # Who quotes a phrase asks for what has it.
     if phrases := [phrase.lower() for phrase in extract_phrases(query.text)]:
@@ -161,6 +158,16 @@ def _measure_confidences(
         own if query.is_valid(memory) else min(own, HIGHEST_UNSURE)
         for own, (_, memory) in zip(confidences, page, strict=True)
     ]
+
+
+def _measure_own_confidence(place: Ranked, best: float, words: list[str], size: int) -> float:
+    """Return the confidence of one hit; what stands beside something closer is near too, but not sure for that."""
+    share, behind_best = _share_words(place.candidate, words), best - place.score
+    own = measure_confidence(place.meaning, behind_best, share, size, place.words)
+    if place.meaning is None or not place.lift:
+        return own
+    lifted = place.meaning + place.lift * (SAME_COSINE - UNRELATED_COSINE)
+    return max(own, min(HIGHEST_UNSURE, measure_confidence(lifted, behind_best, share, size)))
 
 
 def _doubt_other_numbers(
