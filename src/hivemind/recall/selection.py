@@ -11,8 +11,8 @@ from hivemind.model.recall import Hit, Query
 
 MOST_NEAR = 3
 """Hits that are near the question and may not answer it; a caller that sets a limit gets as many as that."""
-NEAR, FAINTLY_NEAR = 0.02, 0.01
-"""The confidence from which on a hit is near; the second where the caller sets a limit and so asks for more."""
+NEAR = 0.01
+"""The confidence from which on a hit is near."""
 BEST_NEAR = 0.1
 """If nothing answers, the best hit must be this sure, else nothing is near."""
 FEWEST_LOOKED_AT = 5
@@ -34,8 +34,7 @@ def keep_near(hits: Iterable[Hit], query: Query) -> Iterator[Hit]:
         return
     # Whoever reads one side of a dispute must see the other.
     disputed_ids = {memory_id for hit in answers for memory_id in hit.memory.contradicts}
-    lowest = FAINTLY_NEAR if query.wants_more else NEAR
-    near = (hit for hit in others if _get_confidence(hit) >= lowest or hit.memory.id in disputed_ids)
+    near = (hit for hit in others if _get_confidence(hit) >= NEAR or hit.memory.id in disputed_ids)
     yield from islice(near, query.limit if query.wants_more else MOST_NEAR)
 
 
