@@ -28,7 +28,7 @@ functions or two long messages often look like a possible contradiction, and are
 
 
 def join_sides(db: Database, hits: Iterable[Hit], query: Query) -> Iterator[Hit]:
-    """Yield the hits in order, each disputed one with the other sides of its dispute, the newest side first."""
+    """Yield the hits in order, each disputed one with the other sides of its dispute, the newest first."""
     yielded_ids: set[MemoryId] = set()
     for hit in hits:
         if hit.memory.id in yielded_ids:
@@ -37,7 +37,8 @@ def join_sides(db: Database, hits: Iterable[Hit], query: Query) -> Iterator[Hit]
         group = [hit, *(_make_side(memory, hit, query) for memory in others)]
         ids = [member.memory.id for member in group]
         yielded_ids.update(ids)
-        for member in sorted(group, key=lambda member: member.memory.recorded_at, reverse=True):
+        # What is no longer or not yet true never stands before what is.
+        for member in sorted(group, key=lambda side: (side.is_valid, side.memory.recorded_at), reverse=True):
             yield replace(member, sides=tuple(side for side in ids if side != member.memory.id))
 
 
