@@ -55,6 +55,7 @@ class View:
         self._carrier, self._crashes = carrier, crashes
         self.files: dict[str, bytes] = {}
         self.waiting: set[str] = set()
+        self.refused: dict[str, str] = {}
 
     def list_names(self) -> list[str]:
         """Return the names of all files that are here."""

@@ -23,6 +23,7 @@ from hivemind.agents.json_input import (
 )
 from hivemind.agents.slash_commands import build_command_files, format_gemini_command
 from hivemind.agents.tool_calls import describe_call
+from hivemind.formats.untrusted import read_limited
 from hivemind.model.session import SkippedInput
 
 NAME = "gemini"
@@ -39,6 +40,8 @@ EVENTS = {"BeforeAgent": "UserPromptSubmit", "AfterTool": "PostToolUse", "AfterA
 UNUSED = split_names("BeforeModel AfterModel BeforeToolSelection BeforeTool PreCompress Notification")
 """PreCompress comes before every call of the model, so it does not say that anything was compacted."""
 
+LONGEST_PATH = 32 * 1024
+"""Bytes of the file that names a project's directory."""
 HOOK_EVENTS = "SessionStart BeforeAgent AfterTool AfterAgent SessionEnd"
 
 
@@ -154,4 +157,7 @@ def _derive_call_id(tool: str, arguments: Any, result: Any) -> str:
 def _read_directory(path: Path) -> str:
     """Return the project's directory, which Gemini writes into a file beside its chats."""
     root = path.parent.parent / ".project_root"
-    return root.read_text("utf-8").strip() if root.is_file() else ""
+    try:
+        return read_limited(root, LONGEST_PATH).decode().strip()
+    except (OSError, ValueError):
+        return ""

@@ -16,8 +16,11 @@ from hivemind.formats.untrusted import (
     BYTE_ORDER_MARK,
     MAX_LINE_BYTES,
     Line,
+    Unreadable,
+    open_regular,
     parse_json,
     parse_json_prefix,
+    read_limited,
     read_lines,
 )
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
@@ -127,9 +130,10 @@ def decode_lines(path: Path, decode: Callable[[dict[str, Any]], Observations]) -
 
 def read_json_file(path: Path, list_key: str = "") -> dict[str, Any] | SkippedInput:
     """Read a file that is one JSON object; a list becomes an object with that list under ``list_key``."""
-    if path.stat().st_size > MAX_FILE_BYTES:
-        return SkippedInput(reason=f"file too long: more than {MAX_FILE_BYTES:,} bytes")
-    text = path.read_text("utf-8", errors="replace")
+    try:
+        text = read_limited(path, MAX_FILE_BYTES).decode("utf-8", "replace")
+    except Unreadable as error:
+        return SkippedInput(reason=str(error))
     try:
         value = parse_json(text)
     except ValueError as error:
@@ -142,7 +146,12 @@ def read_json_file(path: Path, list_key: str = "") -> dict[str, Any] | SkippedIn
 
 
 def _read_objects(path: Path) -> Iterator[tuple[Line, dict[str, Any] | SkippedInput]]:
-    with path.open("rb") as file:
+    try:
+        file = open_regular(path)
+    except Unreadable as error:
+        yield Line(0, b"", b"", is_cut=False), SkippedInput(reason=str(error))
+        return
+    with file:
         for line in read_lines(file):
             if line.is_cut:
                 yield line, _skip(line, f"line too long: more than {MAX_LINE_BYTES:,} bytes")

@@ -16,6 +16,7 @@ from hivemind.curate import rollback as rollbacks
 from hivemind.curate.distil import find_detector
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.formats.timestamps import format_date
+from hivemind.formats.untrusted import read_limited
 from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derive_id, shorten_id
 from hivemind.model.memory import Channel, Memory, Status
@@ -191,7 +192,10 @@ class Review:
         # A name such as ../../.ssh/config must not be written to.
         if not target.is_relative_to(root.resolve()):
             raise InvalidInput(f"{file!r} does not lie in the repository")
-        before = target.read_text("utf-8") if target.exists() else ""
+        try:
+            before = read_limited(target, files.LARGEST_FILE).decode() if target.exists() else ""
+        except ValueError as error:
+            raise InvalidInput(f"{file!r} cannot be read: {error}; name another file") from None
         return target, before, files.insert_memory(before, self._context.memory(memory))
 
     def promote_as_skill(self, memory: str) -> tuple[FileChange, ...]:

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlparse
 
 from hivemind.codebase.repository import is_directory
 from hivemind.formats.timestamps import format_timestamp
-from hivemind.formats.untrusted import parse_json
+from hivemind.formats.untrusted import Unreadable, parse_json, read_limited
 from hivemind.model.claim import ForeignNote
 from hivemind.model.memory import Kind
 from hivemind.model.scope import KnownTrees, Scope
@@ -91,6 +91,14 @@ def _list_files(top: Path, pattern: str) -> Iterator[Path]:
             yield path
 
 
+def _read(path: Path) -> str:
+    """Read a file; nothing if it was replaced by something else since it was listed."""
+    try:
+        return read_limited(path, LARGEST_FILE_BYTES).decode("utf-8", "replace")
+    except (OSError, Unreadable):
+        return ""
+
+
 def _name_source(notes: Iterable[ForeignNote], origin: str, path: Path, name: str) -> Iterator[ForeignNote]:
     """Say of notes where they come from and when they were written."""
     written_at = format_timestamp(datetime.fromtimestamp(path.stat().st_mtime, UTC))
@@ -101,7 +109,7 @@ def _name_source(notes: Iterable[ForeignNote], origin: str, path: Path, name: st
 
 def _read_topic(path: Path, repo: str) -> Iterator[ForeignNote]:
     """Read a file on one topic as one note, or point by point if it is long or has no front matter."""
-    text = path.read_text("utf-8", "replace")
+    text = _read(path)
     fields, body = split_front_matter(text)
     if not fields or len(body.strip()) > LONGEST_NOTE:
         yield from _read_points(path, repo, body)
@@ -138,14 +146,14 @@ def _make_note(point: MarkdownPoint, repo: str) -> ForeignNote:
 
 
 def _read_plain_points(path: Path, repo: str) -> Iterator[ForeignNote]:
-    return _read_points(path, repo, path.read_text("utf-8", "replace"))
+    return _read_points(path, repo, _read(path))
 
 
 def _read_section(title: str) -> Read:
     """Make a reader of one section: the bullets that an agent's tool appends to a file that a person writes."""
 
     def read(path: Path, repo: str) -> Iterator[ForeignNote]:
-        points = split_points(path.read_text("utf-8", "replace"))
+        points = split_points(_read(path))
         # The heading only says who wrote it.
         own_points = (replace(point, heading="") for point in points if point.heading == title)
         return (replace(_make_note(point, repo), kind=Kind.PREFERENCE) for point in own_points)
@@ -155,7 +163,7 @@ def _read_section(title: str) -> Read:
 
 def _read_codex_handbook(path: Path, trees: KnownTrees) -> Iterator[ForeignNote]:
     """Read Codex's handbook: groups of points, each after a line that names the directory it applies to."""
-    lines = path.read_text("utf-8", "replace").splitlines()
+    lines = _read(path).splitlines()
     # Older handbooks name the directory only beside the sessions that a group was learned from.
     marker = "applies_to:" if any(line.startswith("applies_to:") for line in lines) else "cwd="
     places = [
@@ -174,7 +182,7 @@ def _read_codex_handbook(path: Path, trees: KnownTrees) -> Iterator[ForeignNote]
 
 def _read_codex_summary(path: Path, repo: str) -> Iterator[ForeignNote]:
     """Read what Codex's summary says about the person; its index repeats the handbook."""
-    points = split_points(path.read_text("utf-8", "replace"))
+    points = split_points(_read(path))
     return (_make_note(point, repo) for point in points if not CODEX_INDEX.match(point.heading))
 
 
@@ -207,7 +215,7 @@ def _locate_claude(path: Path, trees: KnownTrees) -> str | None:
 def _locate_gemini(path: Path, trees: KnownTrees) -> str | None:
     project = path.parent.parent
     marker = project / ".project_root"
-    repo = trees.find(marker.read_text("utf-8", "replace").strip()) if marker.is_file() else ""
+    repo = trees.find(_read(marker).strip()) if marker.is_file() else ""
     # Without a shorter name, a project has the digest of its directory.
     by_digest = (repo for directory, repo in trees.repos.items() if _name_for_gemini(directory) == project.name)
     return repo or next(by_digest, None)
@@ -228,7 +236,7 @@ def _name_for_gemini(directory: str) -> str:
 def _locate_vscode(path: Path, trees: KnownTrees) -> str | None:
     storage = next(parent.parent for parent in path.parents if parent.name == "GitHub.copilot-chat")
     try:
-        folder = str(parse_json((storage / "workspace.json").read_bytes())["folder"])
+        folder = str(parse_json(_read(storage / "workspace.json"))["folder"])
     except (OSError, ValueError, LookupError, TypeError):
         # A workspace of several folders has none of its own.
         return None

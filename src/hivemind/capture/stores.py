@@ -9,7 +9,7 @@ from typing import Any
 from hivemind.agents.json_input import get_list, get_objects, get_text, parse_object, parse_timestamp
 from hivemind.capture.notes import guess_kind
 from hivemind.errors import InvalidInput, did_you_mean
-from hivemind.formats.untrusted import parse_json, read_text_lines
+from hivemind.formats.untrusted import Unreadable, open_regular, parse_json, read_limited, read_text_lines
 from hivemind.model.claim import ForeignNote
 from hivemind.model.memory import Kind
 from hivemind.model.scope import KnownTrees, Scope
@@ -142,7 +142,7 @@ def _read_mem0(source: Import) -> Iterator[Item]:
 
 def _read_basic_memory(source: Import) -> Iterator[Item]:
     for path in sorted(source.path.rglob("*.md")) if source.path.is_dir() else [source.path]:
-        fields, body = split_front_matter(path.read_text("utf-8", "replace"))
+        fields, body = split_front_matter(_read(path).decode("utf-8", "replace"))
         title = fields.get("title") or path.stem
         written_at = parse_timestamp(path.stat().st_mtime * 1000)
         for point in split_points(body):
@@ -167,7 +167,7 @@ def _read_agentmemory(source: Import) -> Iterator[Item]:
 
 def _read_mcp_memory(source: Import) -> Iterator[Item]:
     """Read the knowledge graph of the reference memory server: a line for each entity and each relation."""
-    with source.path.open("rb") as file:
+    with open_regular(source.path) as file:
         for number, line in enumerate(read_text_lines(file), start=1):
             record = parse_object(line.strip())
             texts = [f"{get_text(record, 'name')}: {text}" for text in get_list(record, "observations")]
@@ -195,8 +195,15 @@ def _make_note(source: Import, text: str, kind: Kind, written_at: Any = "") -> F
 
 
 def _is_database(path: Path) -> bool:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_limited(path, LARGEST_JSON_BYTES)
+    except Unreadable as error:
+        raise InvalidInput(f"{error}; give the file that the tool exported") from None
 
 
 def _read_object(path: Path) -> dict[str, Any]:
@@ -205,10 +212,8 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _read_json(path: Path) -> Any:
-    if path.is_dir() or path.stat().st_size > LARGEST_JSON_BYTES:
-        raise InvalidInput(f"{path} is a folder or too large; give the file that the tool exported")
     try:
-        return parse_json(path.read_bytes())
+        return parse_json(_read(path))
     except ValueError as error:
         raise InvalidInput(f"{path} is {error}; give the file that the tool exported") from None
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hivemind.codebase import git
 from hivemind.codebase.grammar import language_of
+from hivemind.formats.untrusted import Unreadable, open_resolved
 
 MAX_FILES = 400_000
 """Files beyond this number are not indexed; anchors in them still work."""
@@ -65,17 +66,13 @@ def read(root: Path, path: str) -> tuple[Stamp, bytes] | None:
     if target is None:
         return None
     try:
-        # Without O_NONBLOCK, opening a named pipe would wait forever.
-        handle = os.open(target, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except OSError:
+        file = open_resolved(target)
+    except (OSError, Unreadable):
         return None
-    # Of the open file, not of the path, which may have been replaced in between.
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(handle)
-        return None
-    file_stamp = Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
-    with os.fdopen(handle, "rb") as file:
+    with file:
+        # Of the open file, not of the path, which may have been replaced in between.
+        status = os.fstat(file.fileno())
+        file_stamp = Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
         if status.st_size <= MAX_READ_BYTES:
             return file_stamp, file.read(MAX_READ_BYTES)
         start = file.read(_END_BYTES)

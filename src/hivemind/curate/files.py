@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hivemind.errors import InvalidInput
 from hivemind.formats.dataclass import dataclass
+from hivemind.formats.untrusted import read_limited
 from hivemind.model.ids import MemoryId, derive_id, shorten_id
 from hivemind.model.memory import Memory, Status, Trust
 from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
@@ -49,7 +50,7 @@ class Point:
 def read_points(root: Path) -> Iterator[Point]:
     """Read the points of a repository's instruction files."""
     for file in _find_files(root):
-        content = file.read_text("utf-8", errors="replace")
+        content = read_limited(file, LARGEST_FILE, within=root).decode("utf-8", "replace")
         name = file.relative_to(root).as_posix()
         yield from (
             Point(file=name, lines=point.lines, text=_prepend_heading(point.heading, point.text), bare=point.text)

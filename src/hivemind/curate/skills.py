@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from hivemind.curate.files import check_reviewed
 from hivemind.errors import InvalidInput
 from hivemind.formats.timestamps import format_date
+from hivemind.formats.untrusted import Unreadable, read_limited
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory, Source
 from hivemind.text.clean import first_line, neutralise
@@ -54,11 +56,9 @@ def find_skills(root: Path) -> Iterator[tuple[Path, str, re.Match[str]]]:
     """Yield the skills of a repository that were written from memories: file, text and the line that says so."""
     for folder in FOLDERS:
         for file in sorted((root / folder).glob(f"*/{FILE}")):
-            # A symbolic link may lead out of the repository.
-            if not file.is_file() or not file.resolve().is_relative_to(root.resolve()):
-                continue
-            if file.stat().st_size <= LARGEST_FILE:
-                text = file.read_text("utf-8", errors="replace")
+            # A symbolic link may lead out of the repository, and a large file is no skill.
+            with suppress(OSError, Unreadable):
+                text = read_limited(file, LARGEST_FILE, within=root).decode("utf-8", "replace")
                 if origin := OWN_SKILL.search(text):
                     yield file, text, origin
 

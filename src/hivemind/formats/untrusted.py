@@ -1,9 +1,11 @@
-"""Read JSON and lines from outside within limits, so that bad input only causes an error.
+"""Read files, JSON and lines from outside within limits, so that bad input only causes an error.
 
 Standard library only, because the hook loads this for long payloads.
 """
 
 import json
+import os
+import stat
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
@@ -39,6 +41,41 @@ class Line(NamedTuple):
     end: bytes
     """The last bytes of a line that is too long; empty for others."""
     is_cut: bool
+
+
+def open_regular(path: "str | os.PathLike[str]", within: "str | os.PathLike[str] | None" = None) -> BinaryIO:
+    """Open a file that others may have put there; raises Unreadable if it is a pipe, device, socket or folder.
+
+    With ``within``, it must also lie in that folder, not only a link to something outside.
+    """
+    target = os.path.realpath(path)
+    if within is not None and not target.startswith(os.path.join(os.path.realpath(within), "")):
+        raise Unreadable(f"{os.fspath(path)} leads out of {os.fspath(within)}")
+    return open_resolved(target)
+
+
+def open_resolved(target: str) -> BinaryIO:
+    """Open a regular file by its real path, never waiting for the other end of a pipe."""
+    # Before it is opened, which alone makes some devices act.
+    if not stat.S_ISREG(os.lstat(target).st_mode):
+        raise Unreadable(f"{target} is not a regular file")
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(target, flags), "rb")
+    # Once more, because somebody may have replaced it in between.
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise Unreadable(f"{target} is not a regular file")
+    return file
+
+
+def read_limited(path: "str | os.PathLike[str]", limit: int, within: "str | os.PathLike[str] | None" = None) -> bytes:
+    """Read a file that others may have put there, as ``open_regular`` does; raises LimitExceeded if it is larger."""
+    with open_regular(path, within) as file:
+        # By its size, and again by what was read, because it may grow meanwhile.
+        content = file.read(limit + 1) if os.fstat(file.fileno()).st_size <= limit else None
+    if content is None or len(content) > limit:
+        raise LimitExceeded(f"{os.fspath(path)} is larger than {limit:,} bytes")
+    return content
 
 
 def parse_json(text: str | bytes) -> Any:

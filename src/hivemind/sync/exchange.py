@@ -102,13 +102,13 @@ def exchange(
         if name not in {*state.gone, *state.former, *state.removed} and not head.has_left
     }
     state = _adopt(store, _note_others(state, heads, staying), staying)
-    state = _renew_epoch(folder, state, staying, is_due=bool(removing))
+    state = _renew_epoch(folder, state, staying, problems, is_due=bool(removing))
     state, sent = _publish(store, folder, state, staying, reader.missing, now, save)
     # At every exchange, because a carrier may bring files late, or bring them back; they may contain erased text.
     _delete_unlisted(folder, state, {*state.gone, *state.removed})
     return replace(state, former=tuple(set(state.former) - gone_names)), ExchangeReport(
         sent=sent, received=reader.received, erased=reader.erased, others=_describe_others(store, state, staying),
-        problems=(*problems, *reader.problems),
+        problems=(*problems, *reader.problems, *folder.refused.values()),
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def look(store: Store, folder: Folder, state: DeviceState) -> tuple[tuple[OtherD
     """Return the other devices and what is wrong with their files, without changing anything."""
     problems: list[str] = []
     heads, _ = _read_heads(folder, state, problems)
-    return _describe_others(store, state, heads), problems
+    return _describe_others(store, state, heads), [*problems, *folder.refused.values()]
 
 
 def _describe_others(store: Store, state: DeviceState, heads: Mapping[str, Head]) -> tuple[OtherDevice, ...]:
@@ -270,10 +270,15 @@ def _adopt(store: Store, state: DeviceState, staying: Mapping[str, Head]) -> Dev
     return replace(state, adopted=tuple(sorted({*state.adopted, *orphans} - live_chains)))
 
 
-def _renew_epoch(folder: Folder, state: DeviceState, staying: Mapping[str, Head], *, is_due: bool) -> DeviceState:
+def _renew_epoch(
+    folder: Folder, state: DeviceState, staying: Mapping[str, Head], problems: list[str], *, is_due: bool
+) -> DeviceState:
     """Begin an epoch if a device was removed, also if two devices removed others at the same time."""
     content = folder.read(state.epoch.file)
-    is_open = bool(content and _list_removed(state, staying) & list_recipients(content))
+    recipients = list_recipients(content) if content is not None else set()
+    if recipients is None:
+        problems.append(f"{state.epoch.file}: the file of the key is torn; waiting for it to arrive whole")
+    is_open = bool(_list_removed(state, staying) & (recipients or set()))
     if not is_due and not is_open:
         return state
     public_keys = {name: bytes.fromhex(state.public_keys[name]) for name in state.names}

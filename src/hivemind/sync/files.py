@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hivemind.formats.codec import from_plain, to_plain
+from hivemind.formats.untrusted import parse_json
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 from hivemind.sync import keys
 
 HEAD, EPOCHS = "head", "epochs"
+TORN = (ValueError, KeyError, TypeError, AttributeError)
+"""What parsing a file may raise that has not arrived whole."""
 FORMAT = 1
 """Raised when an older program could no longer read the files."""
 
@@ -29,8 +32,11 @@ class Folder(Protocol):
     def list_names(self) -> list[str]:
         """Return the names of all files, relative to the folder."""
 
+    refused: dict[str, str]
+    """Files that were not read, because no machine writes such files, with the reason."""
+
     def read(self, name: str) -> bytes | None:
-        """Return a file's content, or None if it is not there (yet)."""
+        """Return a file's content, or None if it is not there (yet) or was refused."""
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file whole or not at all."""
@@ -162,25 +168,28 @@ def pack_epoch(epoch: Epoch, previous: Epoch | None, public_keys: Mapping[str, b
     ).encode()
 
 
-def list_recipients(content: bytes) -> set[str]:
-    """List the directories of the devices that an epoch's secret was sealed for."""
-    return set(json.loads(content)["for"])
+def list_recipients(content: bytes) -> set[str] | None:
+    """List the directories of the devices that an epoch's secret was sealed for; None if the file is torn."""
+    try:
+        return set(parse_json(content)["for"])
+    except TORN:
+        return None
 
 
 def find_epoch_secret(content: bytes, directory: str, private_key: bytes) -> bytes | None:
     """Return the secret of an epoch that was sealed for this device; None if it was left out, or the file is torn."""
     try:
-        sealed_secret = json.loads(content)["for"].get(directory)
+        sealed_secret = parse_json(content)["for"].get(directory)
         return keys.unseal_with(private_key, bytes.fromhex(sealed_secret)) if sealed_secret else None
-    except (ValueError, KeyError, TypeError, keys.SealBroken):
+    except (*TORN, keys.SealBroken):
         return None
 
 
 def find_previous_epoch(content: bytes, epoch: Epoch) -> Epoch | None:
     """Return the epoch before, or None for the first one; raises SealBroken if the key is another's."""
     try:
-        sealed_secret = bytes.fromhex(json.loads(content)["previous"])
-    except (ValueError, KeyError, TypeError) as error:
+        sealed_secret = bytes.fromhex(parse_json(content)["previous"])
+    except TORN as error:
         raise keys.SealBroken("the file is torn") from error
     before = json.loads(keys.unseal(epoch.key, sealed_secret, epoch.name))
     return from_plain(Epoch, before) if before else None

@@ -8,8 +8,11 @@ from pathlib import Path
 
 from hivemind.codebase import git
 from hivemind.errors import InvalidInput, Unavailable
+from hivemind.formats.untrusted import Unreadable, read_limited
 from hivemind.sync.files import Folder
 
+LARGEST_FILE_BYTES = 256 << 20
+"""Far more than a machine writes into one file."""
 TEMPORARY = ".writing-"
 """Files being written; carriers may show them to other devices, which skip them."""
 NETWORK_SECONDS = 120.0
@@ -24,6 +27,7 @@ class DirectoryFolder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.refused: dict[str, str] = {}
 
     def list_names(self) -> list[str]:
         """Return the names of all files, relative to the folder."""
@@ -31,9 +35,9 @@ class DirectoryFolder:
             return sorted(
                 f"{folder.name}/{file.name}"
                 for folder in self.root.iterdir()
-                if folder.is_dir() and not folder.name.startswith(".")
+                if folder.is_dir() and not folder.is_symlink() and not folder.name.startswith(".")
                 for file in folder.iterdir()
-                if not file.name.startswith(".")
+                if not file.name.startswith(".") and (file.is_symlink() or not file.is_dir())
             )
         except OSError as error:
             raise _describe(error, "read", self.root) from error
@@ -41,8 +45,11 @@ class DirectoryFolder:
     def read(self, name: str) -> bytes | None:
         """Return a file's content, or None if it is not there (yet)."""
         try:
-            return (self.root / name).read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return read_limited(self.root / name, LARGEST_FILE_BYTES, within=self.root)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except Unreadable as error:
+            self.refused[name] = f"{error}; it was not read, and no machine wrote it"
             return None
         except OSError as error:
             raise _describe(error, "read", self.root) from error
@@ -51,6 +58,8 @@ class DirectoryFolder:
         """Write a file whole or not at all."""
         file = self.root / name
         new_file = file.with_name(f"{TEMPORARY}{secrets.token_hex(4)}")
+        if file.parent.is_symlink():
+            raise Unavailable(f"{file.parent} is a link, which no machine makes; remove it, then run 'hivemind sync'")
         try:
             file.parent.mkdir(exist_ok=True)
             new_file.write_bytes(content)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from hivemind.curate.session_view import SessionRun, SessionView, make_source
+from hivemind.formats.untrusted import Unreadable, read_limited
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
 from hivemind.model.session import Observation
@@ -18,6 +19,8 @@ RUNNER = re.compile(
     r"|pdm|tox|nox|gradlew?|mvnw?|dotnet|rake|bundle exec|mix|swift|bazel|deno|composer|php artisan|ruff|mypy|eslint"
     r"|biome|tsc|golangci-lint|pre-commit|turbo|nx|ctest|cmake|sbt|zig|dev/\w+|scripts?/\w+)(?:\s|\Z)"
 )
+LARGEST_FILE = 1024 * 1024
+"""Bytes of a file with scripts, such as package.json."""
 TESTS = "runs the tests"
 # The first match decides, so `lint --fix` must come before `lint`.
 PURPOSES = {
@@ -135,7 +138,11 @@ def _is_usable(file: Path, command: str) -> bool:
     if not file.is_file() or not (script := SCRIPT.match(command)):
         return file.exists()
     # Some agents do not record that a command ran in a package below, and a script may have been removed since.
-    return f'"{script[1] or script[2]}"' in file.read_text(encoding="utf-8", errors="replace")
+    try:
+        content = read_limited(file, LARGEST_FILE)
+    except (OSError, Unreadable):
+        return False
+    return f'"{script[1] or script[2]}"'.encode() in content
 
 
 def _list_folders(root: Path, step: Observation) -> tuple[Path, ...]:
