@@ -28,6 +28,11 @@ IDLE_PRIORITY_CLASS = 0x40
 """Of the Windows API: runs when nothing else wants to."""
 
 
+def open_private(path: str, flags: int) -> int:
+    """Open a file for ``open(..., opener=open_private)``; if that creates it, only its owner can read it."""
+    return os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
+
+
 @contextmanager
 def lock_file(path: str, *, is_waiting: bool = True, timeout_seconds: float | None = None) -> Iterator[None]:
     """Hold the lock that a file stands for.

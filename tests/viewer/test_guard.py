@@ -1,17 +1,20 @@
 """What stands between the pages and the rest of the world."""
 
 import dataclasses
+import os
 import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
+from playwright.sync_api import Browser, expect
 from starlette.requests import Request
 
 from hivemind import Hivemind
@@ -242,3 +245,36 @@ def test_the_command_prints_a_link_that_lets_in(tmp_path: Path) -> None:
 
     assert "This link signs in one browser, once." in page
     assert link.partition("code=")[2] in page
+
+
+def test_the_page_that_a_browser_is_given_signs_it_in_and_is_deleted(browser: Browser, tmp_path: Path) -> None:
+    # Keeps what it is asked to open, and ends.
+    program = tmp_path / "browser"
+    program.write_text(f'#!/bin/sh\necho "$1" > "{tmp_path}/address"\n')
+    program.chmod(0o755)
+    environment = os.environ | {"BROWSER": str(program)}
+    running = subprocess.Popen(
+        [sys.executable, "-m", "hivemind", "ui"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert running.stdout
+    running.stdout.readline()
+    address = tmp_path / "address"
+    wait_until(lambda: address.exists() and bool(address.read_text().strip()))
+
+    page = browser.new_page()
+    page.goto(address.read_text().strip())
+    expect(page.get_by_role("navigation").first).to_be_visible()
+    wait_until(lambda: not list((tmp_path / "home").glob("sign-in-*")))
+    page.close()
+    running.terminate()
+    running.communicate(timeout=10)
+
+    assert address.read_text().startswith("file://")
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -65,7 +65,13 @@ def _check_origin(request: Request, site: Site) -> Response | None:
     if request.method not in (*SAFE_METHODS, "POST"):
         return render_refusal(405, "This page answers only GET and POST.")
     is_elsewhere = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-    if is_elsewhere and request.url.path not in site.public_pages:
+    # The page by which 'hivemind ui' opens a browser is a file, which counts as another site; the code is the proof.
+    is_sign_in = (
+        request.method in SAFE_METHODS
+        and request.url.path == "/login"
+        and request.headers.get("sec-fetch-mode") == "navigate"
+    )
+    if is_elsewhere and not is_sign_in and request.url.path not in site.public_pages:
         return render_refusal(403, REFUSALS[403])
     if request.method not in SAFE_METHODS and "origin" not in request.headers:
         return render_refusal(403, "The form was sent without an Origin header. Use a current browser.")

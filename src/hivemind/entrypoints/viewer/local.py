@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import os
+import re
 import secrets
 import socket
 import time
@@ -17,6 +18,7 @@ from starlette.responses import RedirectResponse, Response
 
 from hivemind.app import Hivemind
 from hivemind.entrypoints.viewer import Site, Visitor, build
+from hivemind.entrypoints.viewer.opening import remove_pages
 from hivemind.entrypoints.viewer.request import Form, is_same_secret
 from hivemind.entrypoints.viewer.templating import render_refusal
 from hivemind.errors import Unauthenticated
@@ -72,6 +74,10 @@ class LoginLinks:
         self._codes.add(code)
         return code
 
+    def is_open(self, code: str) -> bool:
+        """Return whether a code was not used yet."""
+        return code in self._codes
+
     def use(self, code: str) -> bool:
         """Return whether a code is valid, and use it up."""
         # Two requests may try the same code at once, in different threads.
@@ -121,9 +127,10 @@ def make_site(
 
 
 def serve(
-    home: Path, person: str, open_mind: Callable[[], Hivemind], *, port: int, ready: Callable[[str], None]
-) -> None:
-    """Serve the pages until interrupted; ``ready`` gets the login link."""
+    home: Path, person: str, open_mind: Callable[[], Hivemind], *, port: int,
+    ready: Callable[[str, Callable[[], bool]], None],
+) -> None:  # fmt: skip
+    """Serve the pages until interrupted; ``ready`` gets the login link, and what says whether it was used."""
     links, pool = LoginLinks(), MindPool(open_mind)
     with socket.create_server(("127.0.0.1", port)) as listener:
         actual_port = listener.getsockname()[1]
@@ -132,17 +139,20 @@ def serve(
         config = uvicorn.Config(
             app, log_level="warning", server_header=False, lifespan="off", timeout_graceful_shutdown=2
         )
-        ready(f"http://127.0.0.1:{actual_port}/login?code={links.new()}")
+        code = links.new()
+        ready(f"http://127.0.0.1:{actual_port}/login?code={code}", lambda: not links.is_open(code))
         try:
             uvicorn.Server(config).run(sockets=[listener])
         finally:
             pool.close()
+            remove_pages(home)
 
 
 def load_key(home: Path) -> bytes:
     """Return the key that signs this installation's cookies; deleting its file signs every browser out."""
     path = home / KEY_FILE
-    if not path.exists():
+    # Without a key, or with a damaged one, a new one is made; the person then signs in once more.
+    if not path.exists() or not re.fullmatch(rb"[0-9a-f]{64}", path.read_bytes().strip()):
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         # Written beside and renamed, so that another process never reads half a key.
         new_path = home / f"{KEY_FILE}.{secrets.token_hex(4)}"

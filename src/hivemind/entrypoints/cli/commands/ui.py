@@ -1,6 +1,6 @@
 """``hivemind ui``; apart, because it imports a web server."""
 
-import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -9,6 +9,7 @@ from hivemind.app import Hivemind
 from hivemind.entrypoints.cli.framework import store_name
 from hivemind.entrypoints.cli.output import note, print_text
 from hivemind.entrypoints.viewer import local
+from hivemind.entrypoints.viewer.opening import open_browser
 from hivemind.settings import Settings
 
 commands = click.Group()
@@ -27,10 +28,10 @@ def command(port: int, no_open: bool) -> None:
     def open_store() -> Hivemind:
         return Hivemind.open(store, directory=directory, settings=settings)
 
-    def ready(link: str) -> None:
+    def ready(link: str, was_used: Callable[[], bool]) -> None:
         print_text(link)
+        if not no_open and open_browser(settings.home, link, was_used):
+            note("Your browser opens it; if it cannot, open the link yourself.")
         note("Stop with Ctrl-C.")
-        if not no_open:
-            webbrowser.open(link)
 
     local.serve(settings.home, settings.person, open_store, port=port, ready=ready)
