@@ -15,11 +15,14 @@ from typing import Any
 from hivemind.errors import InvalidInput, did_you_mean
 from hivemind.formats.dataclass import dataclass
 from hivemind.paths import data_directory
+from hivemind.system import open_private
 
 CONFIG_FILE = "config.toml"
 FILE_ONLY = frozenset({"agents_may_review", "agents_may_look_everywhere", "believed"})
 """Settings that give agents rights. An agent sets the environment of its commands, so they come from the file only."""
 BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+LONGEST_NUMBER = 9
+"""Digits; more than any setting needs, and fewer than a database can store."""
 STORE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*){0,3}")
 
 
@@ -145,8 +148,9 @@ def parse_value(name: str, text: str) -> Any:
             raise InvalidInput(f"{name} is either true or false, not {text!r}")
         return BOOLEANS[text.lower()]
     if isinstance(default, int):
-        if not text.isdecimal():
-            raise InvalidInput(f"{name} is a whole number, 0 or more, not {text!r}; for example {default}")
+        if not text.isdecimal() or len(text) > LONGEST_NUMBER:
+            limit = f"0 or more, of at most {LONGEST_NUMBER} digits"
+            raise InvalidInput(f"{name} is a whole number, {limit}, not {text[:40]!r}; for example {default}")
         return int(text)
     return text
 
@@ -161,7 +165,8 @@ def write_setting(home: Path, name: str, value: str | int | bool | None) -> None
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Replaced in one step, so that a crash leaves the old file or the new one.
     new_file = file.with_suffix(".new")
-    new_file.write_text("\n".join([*other_lines, *new_lines, ""]), "utf-8")
+    with open(new_file, "w", encoding="utf-8", opener=open_private) as stream:
+        stream.write("\n".join([*other_lines, *new_lines, ""]))
     new_file.replace(file)
 
 
@@ -198,6 +203,8 @@ def _read_file(defaults: Settings) -> dict[str, Any]:
     file = defaults.home / CONFIG_FILE
     if not file.exists():
         return {}
+    if not file.is_file():
+        raise InvalidInput(f"{file} is not a file; move it away")
     # Most people have no such file; this takes 4 % of the import time of the application.
     import tomllib
 
@@ -212,7 +219,7 @@ def _read_file(defaults: Settings) -> dict[str, Any]:
             raise InvalidInput(f"{file} sets {name!r}, which is not a setting; {remedy}.{suggestion}")
         default = getattr(defaults, name)
         # By exact type, because a bool is an int to isinstance.
-        if type(value) is not type(default) or (type(value) is int and value < 0):
+        if type(value) is not type(default) or (type(value) is int and not 0 <= value < 10**LONGEST_NUMBER):
             raise InvalidInput(f"{file} sets {name} to {value!r}; give a value like {default!r}")
     return values
 

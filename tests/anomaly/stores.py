@@ -16,7 +16,8 @@ OBSERVED_AT = "2026-01-01T10:00:00.{:06d}Z"
 def opened(home: Path, name: str = "ada", directory: Path | None = None) -> Hivemind:
     """The store in a home, for a person."""
     writer = Writer(actor=name, channel=Channel.PERSON)
-    return Hivemind.open(directory=directory or home.parent, settings=Settings(home=home, person=name), writer=writer)
+    settings = Settings(home=home, person=name)
+    return Hivemind.open(directory=directory or home.parent, settings=settings, writer=writer)
 
 
 def lived_in(home: Path, memories: int, seed: int = 1) -> None:

@@ -58,6 +58,8 @@ def quietly(count: int, total: int) -> None:
 
 MODEL_MARK = "model.verified"
 """Beside the stores: when the file of the embedding model was last verified, and which file it was."""
+LARGEST_NUMBER = 10**9
+"""A database can store numbers of 18 digits, and adds to them."""
 INDEXING_PAUSE_SECONDS = 60.0
 """A process starts indexing in the background at most this often."""
 
@@ -358,6 +360,6 @@ def checked_reason(text: str) -> str:
 
 
 def _positive(value: int, what: str) -> int:
-    if not isinstance(value, int) or value < 1:
-        raise InvalidInput(f"{what} must be a number, and at least 1")
+    if not isinstance(value, int) or not 1 <= value < LARGEST_NUMBER:
+        raise InvalidInput(f"{what} must be a number, at least 1 and less than {LARGEST_NUMBER:,}")
     return value

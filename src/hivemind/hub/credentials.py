@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from hivemind import system
+from hivemind.errors import StoreDamaged
 from hivemind.formats.dataclass import dataclass
 
 
@@ -54,11 +55,13 @@ def load_credentials(file: Path) -> Credentials | None:
     """Read the file; None if the store belongs to no team."""
     try:
         fields = json.loads(file.read_text("utf-8"))
+        # Absent for a token that an admin gave, and in files of earlier versions.
+        login = fields.pop("login", None)
+        return Credentials(**fields, login=ProviderLogin(**login) if login else None)
     except FileNotFoundError:
         return None
-    # Absent for a token that an admin gave, and in files of earlier versions.
-    login = fields.pop("login", None)
-    return Credentials(**fields, login=ProviderLogin(**login) if login else None)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise StoreDamaged(f"{file} cannot be read; remove it and run 'hivemind team login' again") from error
 
 
 def save_credentials(file: Path, credentials: Credentials) -> None:

@@ -41,6 +41,8 @@ def find_near_in_sessions(db: Database, query: Query, model: str, query_vector: 
 
 def cosines_by_passage(passages: Sequence[Vector], query_vector: Floats) -> dict[int, float]:
     """Return the cosine between the question and each passage."""
+    # A damaged vector is left out; the doctor reports it.
+    passages = [passage for passage in passages if len(passage.numbers) == len(query_vector)]
     if not passages:
         return {}
     keys, scales, numbers = zip(*passages, strict=True)

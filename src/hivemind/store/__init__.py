@@ -3,7 +3,9 @@
 ``Store.record`` is the only way to write.
 """
 
+import errno
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -19,13 +21,16 @@ from hivemind.store.database import Closeable, Database
 from hivemind.store.gate import ExclusionGate
 from hivemind.store.projections import peers, tombstones
 from hivemind.store.sqlite import LOCK_TIMEOUT_SECONDS, Sqlite
-from hivemind.system import lock_file
+from hivemind.system import lock_file, open_private
 
 FORMAT = 2
 """Version of the log's format; raised only when an older program could no longer append to it."""
 
+HIGHEST_FORMAT = 1000
+"""No program will ever write a higher one, so that a higher one is damage."""
 FILE, ID_FILE = "memory.db", "memory.id"
 REBUILD_LOCK = "rebuild.lock"
+STORE_ID = re.compile(rb"[0-9a-f]{32}")
 SHORT_TIMEOUT_SECONDS = 5
 """How long those wait for a reader who try again later."""
 HURRY_SECONDS = 0.25
@@ -63,17 +68,20 @@ class Store(Closeable):
         In a hurry, it hardly waits for locks and raises ``StoreOutdated`` rather than build its tables anew.
         """
         make_private_folder(directory, "set HIVEMIND_HOME to another place")
-        _refuse_missing_file(directory)
-        db = _open_database(directory, HURRY_SECONDS if is_hurried else None)
         try:
-            store_id, device, secret = _prepare(db, directory, may_rebuild=not is_hurried)
-            if db.is_writable:
-                write_id_file(directory, store_id)
-                # At every opening, because an erasure on a full disk may have used it up.
-                reserve.fill(directory)
-        except BaseException:
-            db.close()
-            raise
+            _refuse_missing_file(directory)
+            db = _open_database(directory, HURRY_SECONDS if is_hurried else None)
+            try:
+                store_id, device, secret = _prepare(db, directory, may_rebuild=not is_hurried)
+                if db.is_writable:
+                    write_id_file(directory, store_id)
+                    # At every opening, because an erasure on a full disk may have used it up.
+                    reserve.fill(directory)
+            except BaseException:
+                db.close()
+                raise
+        except OSError as error:
+            raise StoreError(f"cannot use {error.filename or directory}: {error.strerror}; move it away") from error
         return cls(db, directory, device, secret)
 
     def record(self, events: Iterable[Event]) -> list[Event]:
@@ -220,12 +228,17 @@ def _prepare(db: Sqlite, directory: Path | None = None, *, may_rebuild: bool = T
     with db.transaction():
         # Read again under the lock: another process may have upgraded the store in between.
         format_version = int(db.value("PRAGMA user_version"))
+        if not 0 <= format_version <= HIGHEST_FORMAT:
+            raise StoreDamaged("the store is damaged: its header is wrong; run 'hivemind repair'")
         if format_version == 0:
-            _create(db)
+            create_tables(db)
         # Tables of an unknown format are not read; they may not even have a version.
         derived_by = projector.read_version(db) if format_version <= FORMAT else 0
         if format_version > FORMAT or derived_by > projector.VERSION:
-            raise StoreTooNew("a newer hivemind wrote this store; upgrade with 'pip install -U hivemind-memory'")
+            raise StoreTooNew(
+                "a newer hivemind wrote this store; upgrade with 'pip install -U hivemind-memory'. If you have the"
+                " newest, the file is damaged: restore a backup with 'hivemind backup restore'"
+            )
         if format_version == 1:
             db.execute(log.UPGRADE_FROM_1 + log.SHARING_SCHEMA + sync_state.SCHEMA)
             db.execute(f"PRAGMA user_version = {FORMAT}")
@@ -250,7 +263,8 @@ def _build_tables_anew(db: Sqlite, directory: Path | None) -> None:
         raise StoreBusy("another process is upgrading the store; try again in a moment") from error
 
 
-def _create(db: Database) -> None:
+def create_tables(db: Database) -> None:
+    """Create all tables of a new store, with a new identity."""
     db.execute(IDENTITY + log.SCHEMA + log.SHARING_SCHEMA + sync_state.SCHEMA + projector.SCHEMA)
     identity = (os.urandom(16).hex(), os.urandom(16).hex(), os.urandom(32))
     db.execute("INSERT INTO identity VALUES (?, ?, ?)", *identity)
@@ -297,7 +311,12 @@ def _inode(directory: Path) -> int:
 def make_private_folder(folder: Path, remedy: str) -> None:
     """Create a folder that only its owner can read."""
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # One by one, because the mode of ``mkdir`` does not hold for parents that it creates.
+        for parent in (*reversed(folder.parents), folder):
+            if not parent.exists():
+                parent.mkdir(exist_ok=True, mode=0o700)
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     except OSError as error:
         raise StoreError(f"cannot create {folder}: {error.strerror}; {remedy}") from error
 
@@ -312,15 +331,34 @@ def _refuse_missing_file(directory: Path) -> None:
         )
 
 
+def read_id_file(directory: Path) -> str:
+    """The id in the file beside the store; a new one if it has none that can be read."""
+    content = (directory / ID_FILE).read_bytes() if (directory / ID_FILE).is_file() else b""
+    return content.decode().strip() if STORE_ID.fullmatch(content.strip()) else os.urandom(16).hex()
+
+
+def is_id_file_of(directory: Path, store_id: str, *, allow_damage: bool = False) -> bool:
+    """Whether the file beside the store names it, or did before it was damaged."""
+    content, expected = (directory / ID_FILE).read_bytes().strip(), store_id.encode()
+    if content == expected:
+        return True
+    # Two ids that differ in a single byte are one id, damaged; what is not an id at all is damaged, too.
+    differing_count = sum(byte != expected_byte for byte, expected_byte in zip(content, expected, strict=False))
+    return allow_damage and (differing_count <= 1 or not STORE_ID.fullmatch(content))
+
+
 def write_id_file(directory: Path, store_id: str) -> None:
     """Write the store's id to a file beside it, so that a missing or exchanged database is noticed."""
     id_file = directory / ID_FILE
     if not id_file.exists():
         # Renamed into place, so that no other process reads half an id.
         new_file = directory / f"{ID_FILE}.{os.urandom(4).hex()}"
-        new_file.write_text(store_id + "\n", "utf-8")
+        with open(new_file, "w", encoding="utf-8", opener=open_private) as stream:
+            stream.write(store_id + "\n")
         new_file.replace(id_file)
-    elif id_file.read_text("utf-8").strip() != store_id:
+    elif not is_id_file_of(directory, store_id):
+        if is_id_file_of(directory, store_id, allow_damage=True):
+            raise StoreDamaged(f"{id_file} is damaged; run 'hivemind repair'")
         raise StoreDamaged(
             f"{directory / FILE} is not the store that {id_file.name} names; put the right file back,"
             f" or remove {id_file} to accept this one"

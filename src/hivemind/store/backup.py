@@ -63,8 +63,6 @@ def create(store: Store, file: Path) -> Backup:
     try:
         assert isinstance(store.db, Sqlite)
         store.db.copy_to(partial)
-        # SQLite creates it with the default permissions.
-        partial.chmod(0o600)
         with Sqlite.open_for_reading(partial) as copy:
             _refuse_unusable(copy, file)
             backup = Backup(file=str(file), bytes=partial.stat().st_size, entries=log.last_position(copy))
@@ -81,10 +79,20 @@ def list_backups(directory: Path) -> Iterator[Backup]:
         try:
             with Sqlite.open_for_reading(file) as copy:
                 entries = log.last_position(copy)
-        except StoreError:
+        except (StoreError, *integrity.DAMAGE_ERRORS):
             # A damaged backup is still listed; leaving it out would hide that it is damaged.
             entries = 0
         yield Backup(file=str(file), bytes=file.stat().st_size, entries=entries)
+
+
+def find_problems(file: Path) -> list[str]:
+    """Say why a backup could not be restored; empty if it could."""
+    try:
+        with Sqlite.open_for_reading(file) as copy:
+            _refuse_unusable(copy, file)
+    except (StoreError, InvalidInput) as error:
+        return [str(error)]
+    return []
 
 
 def restore(directory: Path, file: Path, stamp: str) -> RestoreResult:
@@ -95,7 +103,7 @@ def restore(directory: Path, file: Path, stamp: str) -> RestoreResult:
         _refuse_unusable(source, file)
         try:
             return _replace_readable(directory, source, stamp)
-        except (StoreDamaged, *integrity.DAMAGE_ERRORS) as error:
+        except (StoreDamaged, StoreTooNew, *integrity.DAMAGE_ERRORS) as error:
             return _replace_damaged(directory, source, stamp, str(error))
         finally:
             cue_file.discard(str(directory))
@@ -178,6 +186,9 @@ def _refuse_unusable(copy: Sqlite, file: Path) -> None:
         raise StoreTooNew(f"a newer hivemind wrote {file}; upgrade with 'pip install -U hivemind-memory'")
     if format_version != FORMAT:
         raise InvalidInput(f"{file} is not a backup of a store; choose another file")
-    problems = [*integrity.find_damage(copy), *(place.why for place in log.verify(copy))]
+    try:
+        problems = [*integrity.find_damage(copy), *(place.why for place in log.verify(copy))]
+    except integrity.DAMAGE_ERRORS as error:
+        problems = [str(error)]
     if problems:
         raise StoreDamaged(f"{file} is damaged: {problems[0]}; choose another backup")

@@ -14,7 +14,7 @@ import apsw
 
 from hivemind.errors import StoreDamaged, StoreError
 from hivemind.formats.dataclass import dataclass
-from hivemind.store import FILE, Store, log, projector, reserve
+from hivemind.store import FILE, Store, create_tables, log, projector, reserve
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, vectors
 from hivemind.store.sqlite import Sqlite
@@ -22,7 +22,7 @@ from hivemind.text.clean import plural
 
 DERIVED_TABLES = {
     "memories": f"SELECT {memories.COLUMNS} FROM memories ORDER BY id",
-    "passages": "SELECT m.id, p.ordinal, p.since, p.until, w.text FROM passages p JOIN memories m ON m.key = p.memory"
+    "passages": "SELECT m.id, p.ordinal, p.since, p.until, w.* FROM passages p JOIN memories m ON m.key = p.memory"
     " JOIN words w ON w.rowid = p.key ORDER BY 1, 2, 3",
     "observations": "SELECT * FROM observations ORDER BY id",
     "sessions": "SELECT * FROM sessions ORDER BY id",
@@ -39,8 +39,14 @@ STRAY_BIT = re.compile(rb"(?<=\0{16})[\x01\x02\x04\x08\x10\x20\x40\x80](?=\0{16}
 """A byte with a single bit set between zero bytes; deleting never leaves such a pattern."""
 INTERIOR_PAGE_TYPES = (2, 5)
 """Flags of interior b-tree pages, whose header is four bytes longer; see https://sqlite.org/fileformat2.html."""
+SCHEMA_PARTS = (
+    "SELECT m.type || ' ' || m.name || coalesce('.' || c.name || ' ' || c.type, '') FROM sqlite_schema m"
+    " LEFT JOIN pragma_table_xinfo(m.name) c ON m.type = 'table'"
+)
+"""Not compared as SQL, because in a store that was upgraded it reads differently."""
+DISK = "disk"
 REPAIR_COMMANDS = "hivemind repair, or hivemind backup restore"
-DAMAGE_ERRORS = (ValueError, TypeError, KeyError, struct.error, zlib.error)
+DAMAGE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, struct.error, zlib.error, apsw.ConstraintError)
 """Errors from reading a damaged row, which may hold anything, even invalid text."""
 
 
@@ -67,17 +73,16 @@ def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
             return
         disk_remedy = "free some space; erasing still works"
         is_full = reserve.is_disk_full(store.directory)
-        yield _check("disk", lambda: ["the disk is full"] * is_full, "enough free space", disk_remedy)
-        file = store.directory / FILE
+        yield _check(DISK, lambda: ["the disk is full"] * is_full, "enough free space", disk_remedy)
+        # Where the file is a link, SQLite keeps its write-ahead log beside the target.
+        file = (store.directory / FILE).resolve()
         yield _check(
-            "file", lambda: find_damage(db) or find_stray_bits(store, file), "every page is readable", REPAIR_COMMANDS
+            "file",
+            lambda: find_damage(db) or _find_missing_tables(db) or find_stray_bits(store, file),
+            "every page is readable",
+            REPAIR_COMMANDS,
         )
-    yield _check(
-        "log",
-        partial(_find_chain_breaks, db),
-        f"{plural(log.last_position(db), 'entry')}, the chain verifies",
-        REPAIR_COMMANDS,
-    )
+    yield _check("log", partial(_find_chain_breaks, db), partial(_describe_log, db), REPAIR_COMMANDS)
     if isinstance(db, Sqlite) and store.directory:
         yield _check("word index", partial(_find_index_damage, db), "matches the memories", "hivemind repair")
         yield _check("vectors", partial(_find_vector_damage, db), "checksums ok", "hivemind repair")
@@ -107,7 +112,7 @@ def find_stray_bits(store: Store, file: Path) -> list[str]:
     if not store.try_checkpoint():
         return []
     with store.db.transaction():
-        if file.with_name(f"{FILE}-wal").stat().st_size:
+        if file.with_name(f"{file.name}-wal").stat().st_size:
             return []
         size = store.db.value("PRAGMA page_size")
         pages = store.db.execute("SELECT pageno, pagetype, payload FROM dbstat")
@@ -118,15 +123,31 @@ def find_stray_bits(store: Store, file: Path) -> list[str]:
     return [f"a bit was flipped in the free space of page {number}" for number in damaged_pages]
 
 
-def _check(what: str, find_problems: Callable[[], list[str]], ok_detail: str, remedy: str) -> Finding:
+def _check(
+    what: str, find_problems: Callable[[], list[str]], describe: Callable[[], str] | str, remedy: str
+) -> Finding:
+    ok_detail = ""
     try:
         problems = find_problems()
-    except (StoreDamaged, *DAMAGE_ERRORS) as error:
-        problems = [str(error)]
+        ok_detail = describe if isinstance(describe, str) else describe()
+    except (StoreDamaged, OSError, *DAMAGE_ERRORS) as error:
+        problems = [str(error) or type(error).__name__]
     except StoreError as error:
         return describe_error(what, error)
     detail = "; ".join(problems[:3]) if problems else ok_detail
     return Finding(what=what, is_well=not problems, detail=detail, remedy=remedy if problems else "")
+
+
+def _describe_log(db: Database) -> str:
+    return f"{plural(log.last_position(db), 'entry')}, the chain verifies"
+
+
+def _find_missing_tables(db: Sqlite) -> list[str]:
+    """Tables, columns and triggers that a new store has and this one lacks."""
+    with Sqlite.open(Path(":memory:")) as new:
+        create_tables(new)
+        missing = {row[0] for row in new.execute(SCHEMA_PARTS)} - {row[0] for row in db.execute(SCHEMA_PARTS)}
+    return [f"missing: {part}" for part in sorted(missing)]
 
 
 def _find_chain_breaks(db: Database) -> list[str]:
@@ -155,13 +176,10 @@ def _free_ranges(page: bytes, number: int, kind: str, payload: int) -> Iterator[
 
 
 def _find_index_damage(db: Sqlite) -> list[str]:
-    try:
-        # FTS5 takes commands as inserts; rank 1 also compares the index with the texts.
-        db.connection.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
-        # This one has no texts to compare with.
-        db.connection.execute("INSERT INTO session_words (session_words, rank) VALUES ('integrity-check', 0)")
-    except apsw.CorruptError as error:
-        return [str(error)]
+    # FTS5 takes commands as inserts; rank 1 also compares the index with the texts.
+    db.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
+    # This one has no texts to compare with.
+    db.execute("INSERT INTO session_words (session_words, rank) VALUES ('integrity-check', 0)")
     missing_count = db.value(
         "SELECT count(*) FROM memories m WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.memory = m.key)"
     )
@@ -173,7 +191,9 @@ def _find_vector_damage(db: Sqlite) -> list[str]:
         vectors.checksum(scale, numbers) != checksum
         for scale, numbers, checksum in db.stream("SELECT scale, numbers, checksum FROM vectors")
     )
-    return [f"vectors with a wrong checksum: {damaged_count}"] if damaged_count else []
+    lengths = [row[0] for row in db.execute("SELECT DISTINCT length(numbers) FROM vectors")]
+    differing = [f"vectors of different lengths: {', '.join(map(str, sorted(lengths)))}"] if len(lengths) > 1 else []
+    return [f"vectors with a wrong checksum: {damaged_count}"] if damaged_count else differing
 
 
 def _find_table_damage(db: Sqlite, directory: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """Repairs a damaged store from the entries whose chain and content still verify."""
 
+import re
 import secrets
 import shutil
 import zlib
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from hivemind.errors import StoreDamaged, StoreError
@@ -20,8 +22,11 @@ from hivemind.store import (
     Store,
     assign_new_device,
     integrity,
+    is_id_file_of,
     log,
+    pages,
     projector,
+    read_id_file,
     read_identity,
     write_id_file,
 )
@@ -31,10 +36,17 @@ from hivemind.store.sqlite import Sqlite
 
 BACKUP_FOLDER = "backups"
 IS_EXCLUSION = "e.fact IN ('memory.erased', 'observations.dropped', 'memory.rejected', 'memory.restored')"
-MAX_ROWS_PER_PAGE = 100
-"""A generous bound for the highest key, where the keys themselves cannot be read."""
-READ_ERRORS = (StoreDamaged, UnicodeDecodeError)
-"""Errors from reading rows of a damaged file."""
+SHAPES: dict[str, tuple[type, ...]] = {
+    "identity": (str, str, bytes),
+    "devices": (NoneType, str, int, str, int, str, int, str),
+    "events": (NoneType, str, int, int, *(str,) * 11),
+    "bodies": (NoneType, bytes, str),
+    "absent": (NoneType,),
+    "erased": (str,),
+}
+"""The types of the columns of the log's tables, which no other table shares unless ``_verify`` says so."""
+DEVICE_DEFAULTS: Row = (None, "", 0, "", 0, "", 0, "")
+HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,36 +60,60 @@ class RepairResult:
     """Entries of which only the header was recovered."""
     before: str = ""
     """The copy of the damaged file; empty if it was not damaged."""
+    has_new_key: bool = False
+    """Whether the key is lost with which what was rejected or erased is recognised when it comes again."""
 
 
 def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Event]) -> RepairResult:
     """Rebuild the derived tables; if the log itself is damaged, recover what verifies and record what is lost."""
-    # Derived tables can always be rebuilt; only a damaged log has to be salvaged.
-    with suppress(StoreDamaged, *integrity.DAMAGE_ERRORS), Store.open(directory) as store:
-        if not all(finding.is_well for finding in integrity.examine(store)):
-            store.rebuild()
-        if all(finding.is_well for finding in integrity.examine(store)):
-            return RepairResult(entries=log.last_position(store.db))
+    # Before SQLite opens the file, because it drops what stands after a damaged frame of the write-ahead log.
+    if not pages.find_damaged_frames(directory / FILE):
+        _mend_id_file(directory)
+        # Derived tables can always be rebuilt; only a damaged log has to be salvaged.
+        with suppress(StoreDamaged, *integrity.DAMAGE_ERRORS), Store.open(directory) as store:
+            if not _is_sound(store):
+                store.rebuild()
+            if _is_sound(store):
+                return RepairResult(entries=log.last_position(store.db))
     salvage = salvage_store(directory)
-    # Not even the identity can be read; a new store would look like an empty memory.
+    # A new store would look like an empty memory.
     if salvage is None:
         raise StoreDamaged(
             f"nothing can be read from {directory / FILE}; 'hivemind backup list' shows what can be restored"
         )
-    if (directory / ID_FILE).exists() and (directory / ID_FILE).read_text("utf-8").strip() != salvage.store:
+    if (directory / ID_FILE).exists() and not is_id_file_of(directory, salvage.store, allow_damage=True):
         raise StoreDamaged(f"{directory / FILE} is another store than {ID_FILE} names; put the right file back")
     before = set_aside(directory, stamp)
     with replace_damaged_store(directory) as fresh:
         with fresh.db.transaction():
             take_over(fresh.db, salvage.tables)
             # Lost entries may have reached the hub, so their numbers must not be used again.
-            device = assign_new_device(fresh.db, salvage.store, salvage.secret)
+            device = assign_new_device(fresh.db, salvage.store, salvage.secret or fresh.secret)
             empty_ids = find_empty_entries(fresh.db)
             if salvage.gaps or empty_ids:
                 log.append(fresh.db, device, [make_event(EntriesLost(gaps=salvage.gaps, bodies=tuple(empty_ids)))])
             projector.rebuild(fresh.db)
         entries = log.last_position(fresh.db)
-    return RepairResult(entries=entries, lost=salvage.lost, without_content=len(empty_ids), before=before)
+    return RepairResult(
+        entries=entries, lost=salvage.lost, without_content=len(empty_ids), before=before,
+        has_new_key=not salvage.secret,
+    )  # fmt: skip
+
+
+def _is_sound(store: Store) -> bool:
+    """Whether nothing is wrong with the store itself; a full disk is no reason to repair it."""
+    return all(finding.is_well for finding in integrity.examine(store) if finding.what != integrity.DISK)
+
+
+def _mend_id_file(directory: Path) -> None:
+    """Write the file with the store's id again, if it is damaged and the store itself can tell its id."""
+    if not (directory / FILE).is_file():
+        return
+    with suppress(StoreError), Sqlite.open(directory / FILE) as db:
+        name = read_identity(db)[0]
+        if is_id_file_of(directory, name, allow_damage=True) and not is_id_file_of(directory, name):
+            (directory / ID_FILE).unlink()
+            write_id_file(directory, name)
 
 
 @contextmanager
@@ -120,6 +156,7 @@ def set_aside(directory: Path, stamp: str) -> str:
         file = directory / (FILE + suffix)
         if file.exists():
             shutil.copy2(file, copy.with_name(copy.name + suffix))
+            copy.with_name(copy.name + suffix).chmod(0o600)
     return str(copy) if copy.exists() else ""
 
 
@@ -164,80 +201,63 @@ class Salvage:
 
 
 def salvage_store(directory: Path) -> Salvage | None:
-    """Everything that verifies in the store's file; None if it is no longer a store."""
-    if not (directory / FILE).exists():
+    """Everything that verifies in the store's file; None if nothing of a log is left in it."""
+    if not (directory / FILE).is_file():
         return None
-    try:
-        with Sqlite.open(directory / FILE) as db:
-            name, _, secret = read_identity(db)
-            return _salvage_rows(db, name, secret)
-    except (StoreError, *READ_ERRORS):
+    tables: dict[str, dict[Any, Row]] = {table: {} for table in SHAPES}
+    for key, values in pages.read_rows(directory / FILE):
+        if table := _recognise(key, values):
+            row = (key, *values[1:]) if values[0] is None else values
+            tables[table].setdefault(row[0], row)
+    if not tables["events"]:
         return None
+    identity = next(iter(tables["identity"].values()), None)
+    name, device, secret = identity or (read_id_file(directory), "", b"")
+    return _verify(tables, name, device, secret)
 
 
-def _salvage_rows(db: Sqlite, name: str, secret: bytes) -> Salvage:
-    # Damaged tables are read by position of their columns. Devices: key, id, last_seq, last_hash.
-    # Events: position, id, device, device_seq, prev_hash. Bodies: position, salt, content.
-    highest_key = _highest_key(db)
-    devices = {row[0]: row for row in _read_rows(db, "devices", 0, highest_key)}
-    chains: dict[int, list[Row]] = defaultdict(list)
-    for row in _read_rows(db, "events", 0, highest_key):
-        # A damaged row may name a device that does not exist, or hold text for a number.
-        if row[2] in devices and isinstance(row[3], int):
-            chains[row[2]].append(row)
+def _recognise(key: int | None, values: Row) -> str:
+    """The table of a row by the types of its columns; in a damaged file nothing else says it."""
+    # An older program added columns to this table without writing them into its rows.
+    types = (*map(type, values), *SHAPES["devices"][len(values) :]) if len(values) == 4 else tuple(map(type, values))
+    table = next((table for table, shape in SHAPES.items() if shape == types), "")
+    is_plausible = (key is None) == (table == "erased") and (table != "devices" or HASH.fullmatch(values[3]))
+    return table if is_plausible else ""
+
+
+def _verify(tables: dict[str, dict[Any, Row]], name: str, own_device: str, secret: bytes) -> Salvage:
+    # Devices: key, id, last_seq, last_hash. Events: position, id, device, device_seq, prev_hash.
+    devices = {key: row + DEVICE_DEFAULTS[len(row) :] for key, row in tables["devices"].items()}
+    chains: dict[int, dict[int, Row]] = defaultdict(dict)
+    for row in tables["events"].values():
+        # A damaged row may name a device that does not exist.
+        if row[2] in devices:
+            chains[row[2]][row[3]] = row
     verified_chains = {
-        key: _keep_verified(sorted(chain, key=lambda row: row[3]), devices[key]) for key, chain in chains.items()
+        key: _keep_verified([chain[number] for number in sorted(chain)], devices[key]) for key, chain in chains.items()
     }
     events = {row[0]: row for chain in verified_chains.values() for row in chain}
-    bodies = [
-        row
-        for row in _read_rows(db, "bodies", 0, highest_key)
-        if row[0] in events and _is_content_intact(row, events[row[0]])
-    ]
+    bodies = {
+        position: row
+        for position, row in tables["bodies"].items()
+        if position in events and _is_content_intact(row, events[position])
+    }
     gaps = [gap for key, device in devices.items() for gap in _find_gaps(device, verified_chains.get(key, []))]
-    tables = {
+    rows = {
         "devices": [_end_chain(device, verified_chains.get(key, [])) for key, device in devices.items()],
         "events": sorted(events.values()),
-        "bodies": bodies,
-        "absent": [row for row in _read_rows(db, "absent", 0, highest_key) if row[0] in events],
-        "erased": _read_or_nothing(db, "SELECT name FROM erased"),
+        "bodies": list(bodies.values()),
+        # Another table has rows of the same shape; only what others wrote comes without content.
+        "absent": [
+            (key,)
+            for key in tables["absent"]
+            if key in events and key not in bodies and devices[events[key][2]][1] != own_device
+        ],
+        "erased": list(tables["erased"].values()),
     }
     lost_count = sum(last - first + 1 for _, first, last in gaps)
     gap_texts = tuple(f"{device} {first} {last}" for device, first, last in gaps)
-    return Salvage(store=name, secret=secret, tables=tables, gaps=gap_texts, lost=lost_count)
-
-
-def _read_rows(db: Sqlite, table: str, low: int, high: int) -> Iterator[Row]:
-    """The readable rows between two keys; a range that fails is halved until only unreadable rows are left out."""
-    try:
-        # The index may be damaged too; the table itself has every row.
-        yield from db.execute(
-            f"SELECT * FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ? ORDER BY rowid", low, high
-        )
-    except READ_ERRORS:
-        if low < high:
-            middle = (low + high) // 2
-            yield from _read_rows(db, table, low, middle)
-            yield from _read_rows(db, table, middle + 1, high)
-
-
-def _highest_key(db: Sqlite) -> int:
-    """A bound that no key exceeds."""
-    # Each table may have lost its newest rows.
-    maxima = [
-        _read_or_nothing(db, f"SELECT coalesce(max(position), 0) FROM {table}")
-        for table in ("events", "bodies", "bookmarks")
-    ]
-    if all(maxima):
-        return max(int(rows[0][0]) for rows in maxima)
-    return int(db.value("PRAGMA page_count")) * MAX_ROWS_PER_PAGE
-
-
-def _read_or_nothing(db: Sqlite, sql: str) -> list[Row]:
-    try:
-        return db.execute(sql)
-    except READ_ERRORS:
-        return []
+    return Salvage(store=name, secret=secret, tables=rows, gaps=gap_texts, lost=lost_count)
 
 
 def _keep_verified(chain: list[Row], device: Row) -> list[Row]:

@@ -2,7 +2,10 @@
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
+
+from hivemind.system import open_private
 
 FILE = "ballast"
 BYTES = 2 * 1024 * 1024
@@ -14,11 +17,13 @@ BYTES_TO_OPEN = 128 * 1024
 def fill(directory: Path) -> None:
     """Reserve the space, unless it is reserved already or the disk is nearly full."""
     file = directory / FILE
-    if (file.exists() and file.stat().st_size == BYTES) or _free_bytes(directory) < 4 * BYTES:
-        return
-    with file.open("wb") as ballast:
-        # Written in full, because truncating a sparse file frees nothing.
-        ballast.write(os.urandom(1024) * (BYTES // 1024))
+    # Without it everything works as long as the disk is not full.
+    with suppress(OSError):
+        if (file.exists() and file.stat().st_size == BYTES) or _free_bytes(directory) < 4 * BYTES:
+            return
+        with open(file, "wb", opener=open_private) as ballast:
+            # Written in full, because truncating a sparse file frees nothing.
+            ballast.write(os.urandom(1024) * (BYTES // 1024))
 
 
 def is_disk_full(directory: Path) -> bool:

@@ -4,9 +4,10 @@ WAL lets others read while one process writes; BEGIN IMMEDIATE makes writers que
 secure_delete overwrites deleted rows. Only this module opens connections, so none lacks one of these.
 """
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ class Sqlite(Database):
         """
         is_hurried = patience_seconds is not None
         with raise_store_errors(path):
+            _create_private_file(path)
             connection = apsw.Connection(str(path))
             _set_busy_handler(connection, patience_seconds, is_total=is_hurried)
             connection.execute("PRAGMA journal_mode = WAL")
@@ -58,6 +60,10 @@ class Sqlite(Database):
             # 16 MB hold what a recall reads at 10,000 memories; with the default of 2 MB most is read again each time.
             connection.execute("PRAGMA cache_size = -16000")
             _delete_for_real(connection)
+        if connection.readonly("main") and os.access(path, os.W_OK):
+            connection.close()
+            # The system lets us write, so it is the header that forbids it.
+            raise StoreDamaged(f"the store ({path}) is damaged: its header is wrong; run 'hivemind doctor'")
         return cls(connection, is_hurried=is_hurried)
 
     @classmethod
@@ -179,6 +185,7 @@ class Sqlite(Database):
     def copy_to(self, file: Path) -> None:
         """Write everything committed to a new file, without free pages; others can write meanwhile."""
         with raise_store_errors(file):
+            _create_private_file(file)
             self.connection.execute("VACUUM INTO ?", (str(file),))
 
     def overwrite_with(self, other: "Sqlite") -> None:
@@ -201,6 +208,14 @@ class Sqlite(Database):
     def close(self) -> None:
         """Close the file."""
         self.connection.close()
+
+
+def _create_private_file(path: Path) -> None:
+    """Create an empty file that only its owner can read; SQLite gives its mode to the files beside it, too."""
+    # What keeps us from creating it, SQLite reports when it opens it.
+    with suppress(OSError):
+        if str(path) != ":memory:":
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _bindings(values: tuple[Any, ...]) -> Any:
@@ -248,10 +263,8 @@ def raise_store_errors(path: Path | None = None) -> Iterator[None]:
         raise StoreBusy("another thread is using this store; open one for each thread") from error
     except apsw.BusyError as error:
         raise StoreBusy(f"other processes locked the store for {LOCK_TIMEOUT_SECONDS} s; try again") from error
-    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
-        # Our own statements are tested, so a missing table or column means that the file is damaged.
-        if isinstance(error, apsw.SQLError) and "no such" not in str(error):
-            raise
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError, apsw.MismatchError) as error:
+        # Our own statements are tested, so one that fails means that a table or column is missing or another.
         where = f" ({path})" if path else ""
         raise StoreDamaged(f"the store{where} is damaged: {error}; run 'hivemind doctor'") from error
     except apsw.FullError as error:
@@ -260,6 +273,8 @@ def raise_store_errors(path: Path | None = None) -> Iterator[None]:
         ) from error
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         where = f" at {path}" if path else ""
+        if path and path.is_dir():
+            raise StoreError(f"{path} is a folder; move it away, then run 'hivemind repair'") from error
         remedy = "make its directory writable, or set HIVEMIND_HOME to another place"
         shape = StoreReadOnly if isinstance(error, apsw.ReadOnlyError) else StoreError
         raise shape(f"cannot write to the store{where}; {remedy} ({error})") from error

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from hivemind.errors import StoreDamaged
 from hivemind.formats.codec import from_plain, to_plain
 from hivemind.paths import DEVICES_FILE
 from hivemind.sync.files import Epoch, Segment
+
+CHECKSUM = "checksum"
+"""A flipped bit in a key would otherwise be noticed only when it opens nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +76,15 @@ def load_state(store_directory: Path) -> DeviceState | None:
     if not file.exists():
         return None
     try:
-        return from_plain(DeviceState, json.loads(file.read_text()))
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreDamaged(f"{file} cannot be read; remove it and run 'hivemind sync setup' again") from error
+        values = json.loads(file.read_text("utf-8"))
+        state = from_plain(DeviceState, values)
+        # Files of earlier versions have no checksum.
+        is_whole = values.get(CHECKSUM, _compute_checksum(state)) == _compute_checksum(state)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        is_whole = False
+    if not is_whole:
+        raise StoreDamaged(f"{file} is damaged; remove it and run 'hivemind sync setup' again")
+    return state
 
 
 def save_state(store_directory: Path, state: DeviceState) -> None:
@@ -83,8 +93,12 @@ def save_state(store_directory: Path, state: DeviceState) -> None:
     new_file = store_directory / f"{DEVICES_FILE}.{secrets.token_hex(4)}"
     # Created with its mode before the keys are written into it.
     new_file.touch(mode=0o600)
-    new_file.write_text(json.dumps(to_plain(state)))
+    new_file.write_text(json.dumps(to_plain(state) | {CHECKSUM: _compute_checksum(state)}), "utf-8")
     new_file.replace(file)
+
+
+def _compute_checksum(state: DeviceState) -> int:
+    return zlib.crc32(json.dumps(to_plain(state), sort_keys=True).encode())
 
 
 def delete_state(store_directory: Path) -> None:

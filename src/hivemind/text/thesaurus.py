@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from hivemind.errors import Unavailable
 from hivemind.text.scripts import INDIC, UNSPACED, WORD, fold
 
 FILE = Path(__file__).with_name("thesaurus.tsv")
@@ -77,12 +78,15 @@ def _is_joined(character: str) -> bool:
 def _load() -> dict[str, list[_Expression]]:
     """Return the expressions by their first letters; most words begin like none of them."""
     by_head: dict[str, list[_Expression]] = {}
-    # Folded as a whole, which takes a third of the time that folding each expression takes.
-    for line in fold(FILE.read_text("utf-8")).splitlines():
-        name, expressions = line.split("\t")
-        for written in expressions.split(", "):
-            text = written.removesuffix("*")
-            has_any_ending = text != written or _is_joined(text[0])
-            expression = _Expression(text, has_any_ending, name)
-            by_head.setdefault(text[:HEAD_LETTERS].rstrip(), []).append(expression)
+    try:
+        # Folded as a whole, which takes a third of the time that folding each expression takes.
+        for line in fold(FILE.read_text("utf-8")).splitlines():
+            name, expressions = line.split("\t")
+            for written in expressions.split(", "):
+                text = written.removesuffix("*")
+                has_any_ending = text != written or _is_joined(text[0])
+                expression = _Expression(text, has_any_ending, name)
+                by_head.setdefault(text[:HEAD_LETTERS].rstrip(), []).append(expression)
+    except (OSError, ValueError, IndexError) as error:
+        raise Unavailable(f"{FILE} is missing or damaged; install hivemind-memory again") from error
     return by_head

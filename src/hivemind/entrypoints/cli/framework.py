@@ -168,7 +168,13 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
         raise CommandError(f"{error.format_message()}{hint}", exit_code(InvalidInput())) from error
     except (click.ClickException, click.exceptions.Exit):
         raise
+    except OSError as error:
+        # A full disk, a folder in the place of a file, a file of somebody else: the person can mend it, no bug.
+        where = f"{error.filename}: " if error.filename else ""
+        raise CommandError(f"{where}{error.strerror or error}", EXIT_CODES[StoreError]) from error
     except Exception as error:  # a person gets a line, not a stack trace
+        if damage := _find_damage(ctx):
+            raise CommandError(f"{damage}; run 'hivemind doctor'", EXIT_CODES[StoreError]) from error
         raise CommandError(_describe_unexpected(ctx, error), UNEXPECTED_ERROR) from error
 
 
@@ -184,6 +190,15 @@ def _describe(error: HivemindError) -> str:
 def exit_code(error: HivemindError) -> int:
     """The exit code for an error, by its class."""
     return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+
+
+def _find_damage(ctx: click.Context) -> str:
+    """What is wrong with the store, where that may be why something failed; empty if nothing is."""
+    # Imported here for the same reason as in _describe.
+    from hivemind.app import recovery
+
+    name = ctx.find_root().obj
+    return recovery.find_damage(name if isinstance(name, str) else None)
 
 
 def _describe_unexpected(ctx: click.Context, error: Exception) -> str:

@@ -246,6 +246,8 @@ def repair(rebuild: bool) -> None:
         emit(result, f"{plural(result.entries, 'entry')} in the log, none lost; the tables match the log.")
         return
     emit(result, f"Saved {plural(result.entries, 'entry')}. The damaged file is kept: {result.before}")
+    if result.has_new_key:
+        warn("What was erased or rejected is no longer recognised when it comes again. A backup has the key for that.")
     if result.lost or result.without_content:
         losses = f"{plural(result.lost, 'entry')}, and the content of {result.without_content:,} others"
         warn(f"Lost: {losses}. An older backup may have them: hivemind backup list")
