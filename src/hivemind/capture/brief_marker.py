@@ -5,6 +5,8 @@ A plain file, so that the hook can ask without opening the store. Standard libra
 
 import os
 
+from hivemind.system import open_private
+
 FILE = "briefed"
 MOST_SESSIONS = 50
 
@@ -12,7 +14,7 @@ MOST_SESSIONS = 50
 def mark_briefed(directory: str, session: str) -> None:
     """Record that this session has its brief; only the newest sessions are kept."""
     earlier_sessions = [session_id for session_id in _sessions(directory) if session_id != session][1 - MOST_SESSIONS :]
-    with open(os.path.join(directory, FILE), "w", encoding="utf-8") as file:
+    with open(os.path.join(directory, FILE), "w", encoding="utf-8", opener=open_private) as file:
         file.write("".join(f"{session_id}\n" for session_id in (*earlier_sessions, session)))
 
 
@@ -24,7 +26,7 @@ def is_briefed(directory: str, payload: str) -> bool:
 
 def _sessions(directory: str) -> list[str]:
     try:
-        with open(os.path.join(directory, FILE), encoding="utf-8") as file:
+        with open(os.path.join(directory, FILE), encoding="utf-8", errors="replace") as file:
             return file.read().split()
     except OSError:
         return []

@@ -7,6 +7,8 @@ from typing import Any
 
 import apsw
 
+from hivemind.system import open_private
+
 DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
 """Errors that SQLite raises for a damaged file."""
 
@@ -122,6 +124,9 @@ def bulk_writes(db: apsw.Connection) -> Iterator[None]:
 
 
 def _open(path: Path, busy_timeout_ms: int) -> apsw.Connection:
+    # SQLite gives the mode of the file to those beside it, too.
+    if not path.exists():
+        open(path, "ab", opener=open_private).close()
     db = apsw.Connection(str(path))
     db.set_busy_timeout(busy_timeout_ms)
     db.execute("PRAGMA journal_mode = WAL")  # several agents read while one process indexes

@@ -16,6 +16,7 @@ from pathlib import Path
 from hivemind.codebase import git
 from hivemind.errors import Unavailable
 from hivemind.model.scope import Repository
+from hivemind.system import open_private
 
 SCP_LIKE = re.compile(r"(?:[\w.+-]+@)?(?P<host>\[[^\]]+\]|[\w.-]+):(?P<path>(?!//).+)")
 URL = re.compile(r"(?P<scheme>[\w+]+)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^/:]*)(?::(?P<port>\d*))?/(?P<path>.+)")
@@ -180,5 +181,6 @@ def _write_note(note: Path, head: str, root: str) -> None:
     with suppress(OSError):
         note.parent.mkdir(exist_ok=True, mode=0o700)
         part = note.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps([head, root]), "utf-8")
+        with open(part, "w", encoding="utf-8", opener=open_private) as stream:
+            stream.write(json.dumps([head, root]))
         part.replace(note)

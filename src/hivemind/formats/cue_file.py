@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 
+from hivemind.system import open_private
+
 FOLDER = "cues"
 KEY_BYTES, DIGEST_BYTES = 16, 8
 
@@ -42,7 +44,7 @@ def mark_answered(home: str, root: str, session: str, cues: Iterable[str]) -> No
     """Record that a session was answered at these cues."""
     table = _read(_path(home, root))
     if table and session:
-        with open(_path(home, session, ".answered"), "ab") as file:
+        with open(_path(home, session, ".answered"), "ab", opener=open_private) as file:
             file.write(b"".join(_digest(table, cue) for cue in cues))
 
 
@@ -53,7 +55,7 @@ def write(home: str, root: str, cues: Iterable[str]) -> None:
     path = _path(home, root)
     # Renamed into place, so that no hook reads half a file.
     new_path = f"{path}.{os.urandom(4).hex()}"
-    with open(os.open(new_path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+    with open(new_path, "wb", opener=open_private) as file:
         file.write(key + b"".join(sorted({_digest(key, cue) for cue in cues})))
     os.replace(new_path, path)
 

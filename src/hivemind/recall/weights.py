@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hivemind.errors import Unavailable
 from hivemind.formats.dataclass import dataclass
+from hivemind.system import open_private
 
 MODEL_FILE = Path(__file__).with_name("hivemind-embedding-3.safetensors")
 SHA256 = "8b633708f199b24ed107b25f6456fd2d1de0df1caa0c37d84da4087b130e0fd3"
@@ -102,8 +103,8 @@ def _is_verified(file: BufferedReader, sha256: str, mark: Path | None) -> bool:
     file.seek(0)
     if mark:
         # Without a mark the next process verifies again, so a folder that cannot be written does no harm.
-        with contextlib.suppress(OSError):
-            mark.write_text(identity, "utf-8")
+        with contextlib.suppress(OSError), open(mark, "w", encoding="utf-8", opener=open_private) as stream:
+            stream.write(identity)
     return True
 
 

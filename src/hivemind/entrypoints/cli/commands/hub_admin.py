@@ -3,7 +3,6 @@
 import importlib
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +14,7 @@ from hivemind.entrypoints.cli.output import emit, emit_rows, print_field
 from hivemind.errors import InvalidInput, Unavailable
 from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_minute
+from hivemind.system import open_private
 from hivemind.text.clean import plural
 
 database_option = click.option(
@@ -114,7 +114,7 @@ def export_team(output: str, team: str, database: str) -> None:
 
     def write(mind: Any) -> int:
         count = 0
-        with Path(output).open("w") as file:
+        with open(output, "w", encoding="utf-8", opener=open_private) as file:
             for count, line in enumerate(mind.admin.export(), start=1):  # noqa: B007
                 file.write(line + "\n")
         return count
@@ -260,7 +260,8 @@ def audit(output: str | None, limit: int, database: str, team: str) -> None:
     """
     acts = _read_acts(database, team, 0 if output else limit)
     if output:
-        Path(output).write_text("".join(json.dumps(act, ensure_ascii=False) + "\n" for act in acts))
+        with open(output, "w", encoding="utf-8", opener=open_private) as file:
+            file.writelines(json.dumps(act, ensure_ascii=False) + "\n" for act in acts)
         emit({"acts": len(acts), "file": output}, f"Wrote {plural(len(acts), 'act')} to {output}.")
         return
     rows = [[format_minute(act["at"]), act["actor"], act["action"], act["subject"], act["detail"]] for act in acts]

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -16,6 +16,7 @@ from hivemind.entrypoints.cli.output import emit, emit_rows, note, progress, war
 from hivemind.errors import HivemindError
 from hivemind.formats.untrusted import read_text_lines
 from hivemind.model.reports import BackfillReport
+from hivemind.system import open_private
 from hivemind.text.clean import first_line, plural
 
 commands = click.Group()
@@ -251,13 +252,15 @@ def _explain_interruption() -> Iterator[None]:
 
 
 @commands.command("export")
-@click.argument("file", type=click.File("wb"), default="-")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-")
 @click.option("--markdown", type=click.Path(file_okay=False, path_type=Path), help="A folder for one file per memory.")
 @click.option("--session", default="", help="Only what was learned in this session.")
 @click.option("--owner", default="", help="Only what belongs to this person.")
 @everywhere_option
-def export(file: BinaryIO, markdown: Path | None, **filters: Any) -> None:
+def export(file: Path, markdown: Path | None, **filters: Any) -> None:
     """Export memories as lines of JSON or a folder of Markdown files.
+
+    Only you can read new files; 'chmod' changes that.
 
     \b
     hivemind export memories.jsonl
@@ -266,15 +269,23 @@ def export(file: BinaryIO, markdown: Path | None, **filters: Any) -> None:
     with open_mind() as mind:
         if markdown:
             place = str(markdown)
+            markdown.mkdir(parents=True, exist_ok=True, mode=0o700)
             count = sum(_write_page(markdown / name, content) for name, content in mind.files.export_pages(**filters))
         else:
-            place = getattr(file, "name", "-")
+            place = str(file)
             lines = mind.files.export_lines(**filters)
-            count = sum(bool(file.write(line.encode() + b"\n")) for line in lines)
-    if place not in ("-", "<stdout>"):
+            with _open_for_writing(place) as stream:
+                count = sum(bool(stream.write(line.encode() + b"\n")) for line in lines)
+    if place != "-":
         note(f"Wrote {plural(count, 'memory')} to {place}.")
 
 
+def _open_for_writing(place: str) -> AbstractContextManager[BinaryIO]:
+    # Closing it must not close standard output.
+    return cast(BinaryIO, click.open_file("-", "wb") if place == "-" else open(place, "wb", opener=open_private))
+
+
 def _write_page(file: Path, content: str) -> bool:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    return bool(file.write_text(content, "utf-8"))
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with open(file, "w", encoding="utf-8", opener=open_private) as stream:
+        return bool(stream.write(content))
