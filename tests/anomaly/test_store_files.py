@@ -11,6 +11,7 @@ from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
 from hivemind.model.scope import Repository
 from hivemind.settings import Settings
 from hivemind.store import FILE, ID_FILE, Store, projector, sync_state
+from hivemind.store.integrity import find_stray_bits
 from hivemind.store.sqlite import Sqlite
 from tests.command_line import run
 from tests.conftest import PERSON, Clock
@@ -126,3 +127,29 @@ def test_the_doctor_advises_what_helps(home: Path) -> None:
     assert "pip install -U" in newer.output
     assert "repair" not in newer.output
     assert "hivemind repair, or hivemind backup restore" in " ".join(damaged.output.split())
+
+
+@pytest.mark.parametrize(("is_pointer", "problems"), [(False, 1), (True, 0)])
+def test_a_bit_in_unused_space_is_found_unless_sqlite_may_have_left_it(
+    directory: Path, is_pointer: bool, problems: int
+) -> None:
+    page, place = _find_unused_space(directory / FILE)
+    with (directory / FILE).open("r+b") as file:
+        file.seek(page + place)
+        # The offset of a cell on its page, such as stays behind when the cell is deleted; or no possible offset.
+        file.write((2048).to_bytes(2) if is_pointer else (2).to_bytes(2))
+
+    with Store.open(directory) as store:
+        assert len(find_stray_bits(store, directory / FILE)) == problems
+
+
+def _find_unused_space(file: Path) -> tuple[int, int]:
+    """Return where a page begins, and a place on it amid at least 64 bytes of unused space before its cells."""
+    content = file.read_bytes()
+    for page in range(4096, len(content), 4096):
+        kind, cells = content[page], int.from_bytes(content[page + 3 : page + 5])
+        first_cell = int.from_bytes(content[page + 5 : page + 7])
+        start = 8 + 2 * cells
+        if kind in (10, 13) and 2048 >= first_cell > start + 64 and not any(content[page + start : page + first_cell]):
+            return page, (start + 33) // 2 * 2
+    raise AssertionError("no page has unused space")

@@ -36,7 +36,7 @@ DERIVED_TABLES = {
 """The content of each derived table, without row keys, which a rebuild may assign differently."""
 
 STRAY_BIT = re.compile(rb"(?<=\0{16})[\x01\x02\x04\x08\x10\x20\x40\x80](?=\0{16})")
-"""A byte with a single bit set between zero bytes; deleting never leaves such a pattern."""
+"""A byte with a single bit set between zero bytes; deleting leaves such a pattern only in an old pointer."""
 INTERIOR_PAGE_TYPES = (2, 5)
 """Flags of interior b-tree pages, whose header is four bytes longer; see https://sqlite.org/fileformat2.html."""
 SCHEMA_PARTS = (
@@ -157,7 +157,18 @@ def _find_chain_breaks(db: Database) -> list[str]:
 def _has_stray_bit(raw: BinaryIO, number: int, size: int, kind: str, payload: int) -> bool:
     raw.seek((number - 1) * size)
     page = raw.read(size)
-    return any(STRAY_BIT.search(page, low, high) for low, high in _free_ranges(page, number, kind, payload))
+    matches = (
+        (match, high)
+        for low, high in _free_ranges(page, number, kind, payload)
+        for match in STRAY_BIT.finditer(page, low, high)
+    )
+    return any(not _is_old_pointer(page, match.start(), end) for match, end in matches)
+
+
+def _is_old_pointer(page: bytes, place: int, free_end: int) -> bool:
+    """Whether two bytes may be where a deleted cell was: SQLite leaves those in the free space before the cells."""
+    even_place = place - place % 2
+    return free_end <= int.from_bytes(page[even_place : even_place + 2]) < len(page)
 
 
 def _free_ranges(page: bytes, number: int, kind: str, payload: int) -> Iterator[tuple[int, int]]:
