@@ -23,7 +23,7 @@ def count_tokens(text: str) -> int:
 def fit(hits: Iterable[Hit], limit: int, max_tokens: int) -> tuple[Hit, ...]:
     """Return the first hits that fit; one that is too long is skipped for a shorter one after it.
 
-    All sides of a dispute fit, or none; where the limit is smaller than their number, the newest are taken.
+    All sides of a dispute fit, or none; where the limit is smaller than their number, the first are taken.
     """
     selection: list[Hit] = []
     selection_pairs: list[set[tuple[str, str]]] = []
@@ -52,7 +52,7 @@ def _join_disputes(hits: Iterable[Hit]) -> Iterator[list[Hit]]:
         group = incomplete.setdefault(dispute, [])
         group.append(hit)
         if len(group) == len(dispute):
-            yield sorted(incomplete.pop(dispute), key=lambda side: side.memory.recorded_at, reverse=True)
+            yield incomplete.pop(dispute)
 
 
 def _count_cost(hit: Hit) -> int:
