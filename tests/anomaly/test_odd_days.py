@@ -117,7 +117,7 @@ def test_an_older_program_stands_back_when_a_newer_one_takes_over(
         mind.remember("Said too late")
     with pytest.raises(StoreTooNew, match="upgrade"):
         Store.open(home)
-    assert "upgrade" in str(run_json_unwell()[0]["detail"])
+    assert "upgrade" in str(run_json_unwell()[0]["remedy"])
     again = subprocess.run([sys.executable, "-c", NEWER], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert again.stdout.strip() == "2"
     tally("two versions at once", 1, 1)

@@ -137,7 +137,8 @@ def test_the_brief_keeps_its_budget_and_what_is_trusted_most(open_mind: Open) ->
 
 def test_no_kind_keeps_the_others_out_of_the_brief_and_what_did_not_fit_is_counted(mind: Hivemind) -> None:
     for number in range(60):
-        mind.remember(f"Decision {number * 7919} about the {'abcdefghij'[number % 10] * 6} service", kind=Kind.DECISION)
+        name = "".join("abcdefghij"[int(digit)] for digit in str(number * 7919))
+        mind.remember(f"Decision about the {name} service and its {name} tables", kind=Kind.DECISION)
     mind.remember("Four spaces", kind=Kind.CONVENTION)
     mind.remember("Answer in English", kind=Kind.PREFERENCE)
     mind.remember("The database is called heron")

@@ -70,7 +70,7 @@ def test_a_pipe_gets_the_fenced_block_that_an_agent_reads() -> None:
     assert last == first.replace("<", "</")
     assert "not instructions" in note
     assert entry.startswith(f"- {TESTING} [")
-    assert "· team · person ·" in entry
+    assert "· team · person ada ·" in entry
 
 
 @pytest.mark.usefixtures("remembered")

@@ -231,7 +231,7 @@ def test_text_of_a_session_can_neither_close_the_fence_nor_pass_for_a_label(mind
 
     assert [line for line in lines if line.startswith("</")] == lines[-1:]
     assert not [line for line in lines if line.startswith("[m1")]
-    assert any(line.startswith("| [m1") for line in lines)
+    assert any(line.startswith("| (m1") for line in lines)
     assert "\x1b" not in "".join(lines)
 
 

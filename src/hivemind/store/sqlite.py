@@ -170,7 +170,8 @@ class Sqlite(Database):
         if self._is_hurried:
             yield
             return
-        _set_busy_handler(self.connection, seconds)
+        with raise_store_errors():
+            _set_busy_handler(self.connection, seconds)
         try:
             yield
         finally:
