@@ -1,6 +1,7 @@
 """Passwords that somebody gives in a sentence are redacted in several languages; sentences about passwords stay.
 
-The sentences were written and labelled before the rule; half of them were held out and only counted.
+The sentences were written and labelled before the rule; half of them were held out and only counted. Those called later
+were found by trying the finished rule, and mended.
 """
 
 from pathlib import Path
@@ -15,7 +16,7 @@ SENTENCES: list[Sentence] = [
     tuple(line.split("\t"))  # type: ignore[misc]
     for line in Path(__file__).with_name("passwords_in_prose.tsv").read_text("utf-8").splitlines()
 ]
-FEWEST_FOUND = {"dev": 1.0, "held": 0.9}
+FEWEST_FOUND = {"dev": 1.0, "held": 0.9, "later": 1.0}
 
 
 @pytest.mark.parametrize("part", FEWEST_FOUND)

@@ -722,7 +722,7 @@ def _is_chosen_by_person(value: str) -> bool:
 
 
 def _is_no_word(value: str) -> bool:
-    """Whether what a sentence gives as a password is one: letters and digits with a symbol or a capital among them."""
+    """Whether what a sentence gives as a password is one: letters and digits, and no name with a number."""
     if _is_measure(value) or value[0] in "$%[{<" or value.startswith("--") or MARK in value:
         return False
     plain = _compile(rules.TECHNICAL_WORD).sub("", value)
@@ -730,7 +730,8 @@ def _is_no_word(value: str) -> bool:
         return False
     if any(_compile(pattern).fullmatch(value) for pattern in (rules.NAME_WITH_NUMBER, rules.FILE_OR_HOST, rules.EMAIL)):
         return False
-    return _compile(rules.PROSE_SYMBOL).search(value) is not None or any(map(str.isupper, plain))
+    has_sign = _compile(rules.PROSE_SYMBOL).search(value) is not None or any(map(str.isupper, plain))
+    return has_sign or _compile(rules.WORD_WITH_DIGITS).fullmatch(plain) is not None
 
 
 def _is_strong(value: str) -> bool:

@@ -604,7 +604,7 @@ MEASURE = (
 
 TECHNICAL = (
     r"(?<![a-z0-9])(?:sha|md|base|utf|aes|rsa|rs|hs|es|ps|oauth|http|ipv|rfc|iso|ed|argon|blake|win|amd|arm|x"
-    r"|u?int|float|cp|p|h|s|k)[-_]?\d+(?![a-z0-9])"
+    r"|u?int|float|cp|p|h|s|k)[-_]?\d+(?:id)?(?![a-z0-9])"
 )
 """Words that carry a number without being passwords, in lower case."""
 
@@ -640,10 +640,12 @@ QUERY = r"\?\w|\w\(|/\w+/|://"
 STRONG_PART = r"[!@#$%^&*]|\d{3}"
 
 PROSE_SYMBOL = r"[!#$%^&*?+@~]"
+WORD_WITH_DIGITS = r"[a-z]{8,}\d{1,4}|(?=.{8})[a-z]+\d+[a-z]+[a-z\d]*"
+"""What people make of words: `peachcobbler4`, `tr0mb4dour`."""
 TECHNICAL_WORD = f"(?i:{TECHNICAL})"
 NAME_WITH_NUMBER = (
     r"[A-Z]+-\d+(?:\.[\w.]+)?|[A-Za-z]+(?:[-_.][A-Za-z]+)*[-_.]?v?\d+(?:\.\d+)+|[A-Z]\d-\d{4}|[A-Za-z]+-v?\d+"
-    r"|(?:[A-Z]?[a-z]+){1,3}\d{1,2}|[A-Z]{2,}\d+(?:-?[A-Za-z0-9]+)*|[Bb]ase\d+\w*|[A-Za-z]+[24][A-Z]\w*(?:\.\w+)*"
+    r"|[A-Z]?[a-z]{1,7}\d{1,2}|[A-Z]{2,}\d+(?:-?[A-Za-z0-9]+)*|[Bb]ase\d+\w*|[A-Za-z]+[24][A-Z]\w*(?:\.\w+)*"
 )
 """A ticket, a version, a quarter, a machine, a format: `PR-1123`, `KeePassXC-2.7`, `Q3-2025`, `Server2`, `JSON5`."""
 FILE_OR_HOST = (
