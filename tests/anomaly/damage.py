@@ -111,6 +111,9 @@ def try_damage(home: Path, name: str, content: bytes, outcome: Outcome, label: s
     for is_examined_first in (True, False):
         _copy_home(home, copy)
         (copy / name).write_bytes(content)
+        if name == FILE:
+            # Its pages would stand in the place of damaged ones.
+            (copy / LOG_FILE).unlink()
         os.environ["HIVEMIND_HOME"] = str(copy)
         if is_examined_first:
             outcome.found += bool(_examine(outcome, label))

@@ -56,7 +56,7 @@ def test_no_bit_of_a_small_file_ends_a_command_with_a_trace(
 @pytest.mark.parametrize(
     ("pattern", "least_found"),
     [
-        (FILE, 0.97 if IS_LARGE_RUN else 0.8),
+        (FILE, 0.93 if IS_LARGE_RUN else 0.8),
         (LOG_FILE, 0.97 if IS_LARGE_RUN else 0.8),
         ("backups/*.db", 0),
         ("index/code-*.db", 0),
@@ -104,12 +104,23 @@ def test_a_damaged_header_costs_no_memory(mind: Hivemind, home: Path, place: int
     assert unwell() == []
 
 
-def test_a_damaged_schema_costs_no_memory(mind: Hivemind, home: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "flipped"),
+    [
+        (b"CREATE TABLE events", b"CREATE TABLX events"),
+        (b"position INTEGER PRIMARY KEY, -- order", b"position INTEGER PRIMARY KEX, -- order"),
+        (b"position INTEGER PRIMARY KEY, -- order", b"position INTEGER PRI\0ARY KEY, -- order"),
+        (b"position INTEGER PRIMARY KEY, -- order", b"pgsition INTEGER PRIMARY KEY, -- order"),
+        (b"INTEGER PRIMARY KEY, -- order", b"INTEGERMPRIMARY KEY, -- order"),
+        (b"REFERENCES events (position)", b"REFERENCES events (positi/n)"),
+    ],
+)
+def test_a_damaged_schema_costs_no_memory(mind: Hivemind, home: Path, text: bytes, flipped: bytes) -> None:
     mind.remember("Deploys run from main")
     erased = mind.remember("The code word is zanzibar-7719")
     mind.erase(erased.id)
     mind.close()
-    (home / FILE).write_bytes((home / FILE).read_bytes().replace(b"CREATE TABLE events", b"CREATE TABLX events"))
+    (home / FILE).write_bytes((home / FILE).read_bytes().replace(text, flipped))
 
     done = run("repair")
 

@@ -218,12 +218,13 @@ def test_a_store_that_lost_a_table_says_so(mind: Hivemind, home: Path, sql: str)
     assert "Traceback" not in told.output
 
 
-def test_the_doctor_finds_nine_of_ten_flipped_bits(home: Path, tally: Tally) -> None:
+def test_the_doctor_finds_nearly_all_flipped_bits(home: Path, tally: Tally) -> None:
     seen = measured(home, memories=FLIPS, flips=FLIPS, seed=11)
 
     tally("single bits flipped, found by the doctor", seen.tried, seen.found)
     assert seen.false_alarms == 0
-    assert seen.found >= 0.9 * seen.tried
+    # A few lie where nothing can tell, such as a comment of the schema; a small sample may have more of them.
+    assert seen.found >= (0.97 if FLIPS >= 400 else 0.9) * seen.tried
 
 
 def test_a_bit_in_free_space_is_found(mind: Hivemind, home: Path) -> None:

@@ -40,8 +40,11 @@ STRAY_BIT = re.compile(rb"(?<=\0{16})[\x01\x02\x04\x08\x10\x20\x40\x80](?=\0{16}
 INTERIOR_PAGE_TYPES = (2, 5)
 """Flags of interior b-tree pages, whose header is four bytes longer; see https://sqlite.org/fileformat2.html."""
 SCHEMA_PARTS = (
-    "SELECT m.type || ' ' || m.name || coalesce('.' || c.name || ' ' || c.type, '') FROM sqlite_schema m"
+    "SELECT m.type || ' ' || m.name || coalesce('.' || c.name || ' ' || c.type || iif(c.pk, ' PRIMARY KEY', '')"
+    """ || iif(c."notnull", ' NOT NULL', ''), '') FROM sqlite_schema m"""
     " LEFT JOIN pragma_table_xinfo(m.name) c ON m.type = 'table'"
+    """ UNION SELECT m.name || ' REFERENCES ' || f."table" || ' ' || coalesce(f."to", '')"""
+    " FROM sqlite_schema m JOIN pragma_foreign_key_list(m.name) f WHERE m.type = 'table'"
 )
 """Not compared as SQL, because in a store that was upgraded it reads differently."""
 DISK = "disk"
@@ -202,9 +205,31 @@ def _find_vector_damage(db: Sqlite) -> list[str]:
         vectors.checksum(scale, numbers) != checksum
         for scale, numbers, checksum in db.stream("SELECT scale, numbers, checksum FROM vectors")
     )
+    if damaged_count:
+        return [f"vectors with a wrong checksum: {damaged_count}"]
     lengths = [row[0] for row in db.execute("SELECT DISTINCT length(numbers) FROM vectors")]
-    differing = [f"vectors of different lengths: {', '.join(map(str, sorted(lengths)))}"] if len(lengths) > 1 else []
-    return [f"vectors with a wrong checksum: {damaged_count}"] if damaged_count else differing
+    if len(lengths) > 1:
+        return [f"vectors of different lengths: {', '.join(map(str, sorted(lengths)))}"]
+    # From one snapshot, because others may fill a block meanwhile.
+    with db.reading():
+        blocks = db.execute("SELECT key, passages, signs FROM vector_blocks")
+        damaged_count = sum(_differs(db, *block) for block in blocks)
+    return [f"signs that differ from their vectors: in {plural(damaged_count, 'block')}"] if damaged_count else []
+
+
+def _differs(db: Sqlite, block: int, passages: bytes, signs: bytes) -> bool:
+    """Whether the signs in a block are not those of its vectors."""
+    # NumPy, which only the vectors need.
+    from hivemind.store.binary_index import pack_signs
+
+    numbers: dict[int, bytes] = dict(db.execute("SELECT passage, numbers FROM vectors WHERE block = ?", block))
+    keys = [key for (key,) in struct.iter_unpack("<q", passages)]
+    width = len(signs) // len(keys)
+    # The key of an erased vector is 0.
+    expected = {key: pack_signs([numbers[key]]) for key in keys if key}
+    return len(numbers) != len(expected) or any(
+        signs[index * width : (index + 1) * width] != expected[key] for index, key in enumerate(keys) if key
+    )
 
 
 def _find_table_damage(db: Sqlite, directory: Path) -> list[str]:
