@@ -5,7 +5,6 @@ from pathlib import Path
 from hivemind.app.callers import who_calls
 from hivemind.app.context import utc_now
 from hivemind.app.hivemind import Hivemind
-from hivemind.app.home_check import examine_home, make_private
 from hivemind.curate.event_factory import EventFactory
 from hivemind.errors import HivemindError, InvalidInput, Refused, StoreError
 from hivemind.formats.timestamps import format_for_filename
@@ -29,6 +28,9 @@ def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.F
     if is_log_damaged:
         detail = f"{FILE}-wal is damaged before its end"
         return (integrity.Finding(what="store", is_well=False, detail=detail, remedy=integrity.REPAIR_COMMANDS),)
+    # NumPy and cryptography, which the other commands of the same module do not need: 150 ms.
+    from hivemind.app.home_check import examine_home
+
     try:
         with Hivemind.open(name, settings=settings) as mind:
             around = examine_home(settings.home, settings.store_directory(name), settings.model, quick=quick)
@@ -57,6 +59,9 @@ def find_damage(name: str | None = None) -> str:
 
 def repair(name: str | None = None) -> repair_module.RepairResult:
     """Repair a damaged store; the damaged file is kept."""
+    # For the same reason as in ``doctor``.
+    from hivemind.app.home_check import make_private
+
     settings = Settings.load()
     make_private(settings.home)
     factory = EventFactory(writer=who_calls(settings), clock=utc_now, redact=str)
