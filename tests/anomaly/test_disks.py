@@ -116,6 +116,7 @@ def in_a_mount(script: str, tmp_path: Path, mount: str) -> subprocess.CompletedP
 
 
 FULL = f"""
+os.umask(0o077)
 from hivemind import Hivemind
 from hivemind.errors import StoreFull
 from tests.command_line import residue, run

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from hivemind.errors import StoreDamaged, StoreError
+from hivemind.errors import StoreDamaged, StoreError, StoreReadOnly
 from hivemind.model.events import EntriesLost, Event
 from hivemind.model.ids import EventId
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
@@ -71,6 +71,8 @@ def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Even
         _mend_id_file(directory)
         # Derived tables can always be rebuilt; only a damaged log has to be salvaged.
         with suppress(StoreDamaged, *integrity.DAMAGE_ERRORS), Store.open(directory) as store:
+            if isinstance(store.db, Sqlite) and not store.db.is_writable:
+                raise StoreReadOnly(f"cannot write to {directory}; make it writable, then run 'hivemind repair' again")
             if not _is_sound(store):
                 store.rebuild()
             if _is_sound(store):
