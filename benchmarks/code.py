@@ -31,8 +31,8 @@ from typing import TypeVar
 
 from benchmarks import code_changes, code_graph, code_mined, code_names, code_trees
 from hivemind.codebase import git
+from hivemind.codebase.comparison import never_renamed
 from hivemind.codebase.database import select
-from hivemind.codebase.extraction import NOTHING_AROUND
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.matching import match
@@ -215,7 +215,7 @@ def make_judge(
         if after is None or before.fingerprint.raw == after.fingerprint.raw:
             return assess_change(Anchor.of(before, old_commit), after, new_commit)
         old_file, new_file = parse(f"{old_commit}:{before.path}"), parse(f"{new_commit}:{after.path}")
-        return code_changes.judge_symbols(before, after, old_file, new_file, NOTHING_AROUND)
+        return code_changes.judge_symbols(before, after, old_file, new_file, never_renamed)
 
     return judge_pair
 

@@ -14,15 +14,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import unified_diff
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from tree_sitter import Node
 
 from hivemind.codebase import git
-from hivemind.codebase.comparison import compare_versions, find_version
-from hivemind.codebase.extraction import NOTHING_AROUND, Surroundings, Version
+from hivemind.codebase.comparison import Version, WasRenamed, compare_versions, find_version, never_renamed
 from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.graph import is_test
@@ -37,8 +35,6 @@ LENGTHS = ((4, 8), (9, 15), (16, 30), (31, 80))
 LANGUAGES = ("python", "typescript", "javascript", "go", "java", "rust", "c", "cpp", "ruby", "kotlin", "php", "csharp")
 MAX_PAIR_LINES = 120
 """Longer symbols are not labelled, because nobody reads them whole."""
-MAX_SEARCHED = 40
-"""Files with a name that are searched for its definition."""
 FUNCTIONS = frozenset({"function", "method"})
 
 
@@ -51,7 +47,7 @@ class Edit(NamedTuple):
     text: bytes
 
 
-def judge_texts(path: str, old: bytes, new: bytes, qualified: str, around: Surroundings) -> Staleness | None:
+def judge_texts(path: str, old: bytes, new: bytes, qualified: str, was_renamed: WasRenamed) -> Staleness | None:
     """Judge a symbol as the product does, with the old file and the new one; None if the old one has none such."""
     # C declares a function before it defines it; the definition is meant.
     old_symbols, new_symbols = (
@@ -62,7 +58,7 @@ def judge_texts(path: str, old: bytes, new: bytes, qualified: str, around: Surro
     if before is None:
         return None
     after = next((symbol for symbol in new_symbols if symbol.ordinal == before.ordinal), None)
-    return judge_symbols(before, after, parse_file(path, old), parse_file(path, new), around)
+    return judge_symbols(before, after, parse_file(path, old), parse_file(path, new), was_renamed)
 
 
 def judge_symbols(
@@ -70,14 +66,14 @@ def judge_symbols(
     after: Symbol | None,
     old_file: ParsedFile | None,
     new_file: ParsedFile | None,
-    around: Surroundings,
+    was_renamed: WasRenamed,
 ) -> Staleness:
     """Judge a symbol by two parsed files."""
     anchor = Anchor.of(before)
     if after is None or before.fingerprint.raw == after.fingerprint.raw or before.kind in LOOSE_KINDS:
         return assess_change(anchor, after)
     old_version, new_version = _version(old_file, before), _version(new_file, after)
-    difference = compare_versions(old_version, new_version, around) if old_version and new_version else None
+    difference = compare_versions(old_version, new_version, was_renamed) if old_version and new_version else None
     return assess_change(anchor, after, "", difference)
 
 
@@ -253,7 +249,7 @@ def measure_edits(repositories: Sequence[Path], count: int, is_mutation: bool, i
                 new = source[: edit.start] + edit.text + source[edit.end :]
                 if new == source or (file := parse_file(path, new)) is None or file.root.has_error:
                     continue
-                result = judge_texts(path, source, new, definition.qualified, NOTHING_AROUND)
+                result = judge_texts(path, source, new, definition.qualified, never_renamed)
                 if result is None:
                     continue
                 bucket = next(f"{first}-{last} lines" for first, last in LENGTHS if first <= lines <= last)
@@ -299,7 +295,7 @@ def judge_commit(root: Path, commit: str, label: str = "") -> Iterator[CommitCha
             files[name] = parse_file(path, sources[name])
         return files[name]
 
-    around = _look_around(root, commit, old, new)
+    was_renamed = _make_rename_check(root, commit, old, new)
     for before, after in match(old, new, moves):
         if after is None or before.fingerprint.raw == after.fingerprint.raw or before.kind in LOOSE_KINDS:
             continue
@@ -308,13 +304,13 @@ def judge_commit(root: Path, commit: str, label: str = "") -> Iterator[CommitCha
         if before.end_line - before.line > MAX_PAIR_LINES or re.search("test|vendor", before.path):
             continue
         old_file, new_file = parse(f"{commit}^", before.path), parse(commit, after.path)
-        result = judge_symbols(before, after, old_file, new_file, around)
+        result = judge_symbols(before, after, old_file, new_file, was_renamed)
         texts = [_version(file, symbol) for file, symbol in ((old_file, before), (new_file, after))]
         if texts[0] and texts[1]:
             yield CommitChange(commit, result, *(_cut(version) for version in texts if version))
 
 
-def _look_around(root: Path, commit: str, old: Sequence[Symbol], new: Sequence[Symbol]) -> Surroundings:
+def _make_rename_check(root: Path, commit: str, old: Sequence[Symbol], new: Sequence[Symbol]) -> WasRenamed:
     """What the tree before and after a commit says about names, as the product asks git and its index."""
     old_names, new_names = {symbol.name for symbol in old}, {symbol.name for symbol in new}
 
@@ -333,14 +329,7 @@ def _look_around(root: Path, commit: str, old: Sequence[Symbol], new: Sequence[S
             and git.contains_word(root, new_name, 20.0, f"{commit}^") is False
         )
 
-    def find(side: str, name: str) -> list[Version]:
-        paths = git.find_files_with_word_at(root, side, name)
-        code_paths = [path for path in paths if language_of(path) in LANGUAGES][:MAX_SEARCHED]
-        blobs = git.read_blobs(root, [f"{side}:{path}" for path in code_paths])
-        files = [parse_file(blob.partition(":")[2], source) for blob, source in blobs.items()]
-        return [Version(file, each) for file in files if file for each in file.definitions if each.name == name]
-
-    return Surroundings(was_renamed, partial(find, f"{commit}^"), partial(find, commit))
+    return was_renamed
 
 
 def _cut(version: Version) -> bytes:

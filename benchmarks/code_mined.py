@@ -19,7 +19,7 @@ from tree_sitter import Node
 
 from benchmarks.code_changes import FUNCTIONS, LANGUAGES, judge_symbols, walk
 from hivemind.codebase import git
-from hivemind.codebase.extraction import NOTHING_AROUND
+from hivemind.codebase.comparison import never_renamed
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.matching import match
 from hivemind.codebase.symbols import Definition, ParsedFile, outline, parse_file
@@ -66,7 +66,7 @@ def measure_containers(repository: Path, count: int) -> None:
             continue
         before = next(symbol for symbol in outline(path, source).symbols if symbol.qualified == definition.qualified)
         after = next((symbol for symbol in outline(path, new).symbols if symbol.qualified == before.qualified), None)
-        result = judge_symbols(before, after, file, new_file, NOTHING_AROUND)
+        result = judge_symbols(before, after, file, new_file, never_renamed)
         shown = result.text + " ".join(f"{line.old} {line.new}" for line in result.lines[:2])
         for group in ("all", edit.kind, language_of(path) or "", definition.kind):
             noticed[group][result.must_verify] += 1

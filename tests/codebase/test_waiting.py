@@ -64,45 +64,6 @@ def test_a_large_class_with_one_changed_method_is_compared_at_once(workspace: "W
     assert "member count_7 changed" in verdict.text
 
 
-def test_a_large_function_asks_to_verify_until_it_was_compared(
-    workspace: "Workspace", anchors: tuple[Anchor, Anchor]
-) -> None:
-    workspace.write("large.py", LARGE.replace("total", "whole"))
-    at_first = judge(workspace.index, anchors[1])
-    was_behind, workspace.index.is_behind = workspace.index.is_behind, False
-
-    workspace.judge(anchors[1])
-    later = judge(workspace.index, anchors[1])
-
-    assert (at_first.change, at_first.must_verify, was_behind) == (SymbolChange.BODY_MAJOR, True, True)
-    assert at_first.excerpt.startswith("`total = amount` → `whole = amount`")
-    assert (later.change, later.must_verify, workspace.index.is_behind) == (SymbolChange.COSMETIC, False, False)
-
-
-def test_a_comparison_holds_for_the_code_it_was_made_with(
-    workspace: "Workspace", anchors: tuple[Anchor, Anchor]
-) -> None:
-    workspace.write("large.py", LARGE.replace("total", "whole"))
-    workspace.judge(anchors[1])
-    workspace.write("large.py", LARGE.replace("total", "whole").replace("lookup(7,", "lookup(8,"))
-
-    verdict = judge(workspace.index, anchors[1])
-
-    assert (verdict.change, workspace.index.is_behind) == (SymbolChange.BODY_MAJOR, True)
-
-
-def test_a_remembered_comparison_shows_the_changed_lines(
-    workspace: "Workspace", anchors: tuple[Anchor, Anchor]
-) -> None:
-    workspace.write("large.py", LARGE.replace("lookup(7,", "lookup(70,"))
-    workspace.judge(anchors[1])
-
-    verdict = judge(workspace.index, anchors[1])
-
-    assert (verdict.change, workspace.index.is_behind) == (SymbolChange.BODY_MAJOR, False)
-    assert verdict.excerpt == "`total = total + lookup(7, amount)` → `total = total + lookup(70, amount)`"
-
-
 def test_a_large_file_is_left_to_the_background(workspace: "Workspace", anchors: tuple[Anchor, Anchor]) -> None:
     more = 'TEXT = """\n' + "nothing of interest\n" * 6_000 + '"""\n'
     workspace.write("small.py", SMALL + "\n\n" + more)

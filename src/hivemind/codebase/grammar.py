@@ -8,7 +8,6 @@ The head of a query file is read as settings, `; name: value`:
 * `alike`     two quotes that a formatter may exchange
 * `arguments` `named` if callers may name arguments, so that the name of a parameter is part of the contract
 * `noise`     tokens without meaning, such as an optional semicolon
-* `types`     `erased` if the type of a variable has no effect when the program runs
 * `inherits`  another query file that is read first
 * `unsafe`    a pattern of text that the grammar's own code cannot take; files with it are not parsed
 
@@ -41,8 +40,6 @@ class Grammar:
     """Whether 'x' and "x" mean the same."""
     has_named_arguments: bool
     """Whether callers may name arguments, so that a renamed parameter changes the contract."""
-    has_erased_types: bool
-    """Whether the type of a variable has no effect when the program runs."""
     unsafe: re.Pattern[bytes] | None
     """Text that would crash the parser."""
 
@@ -79,7 +76,6 @@ def load_grammar(language: str) -> Grammar | None:
         noise=frozenset(settings.get("noise", "").encode().split()),
         alike="alike" in settings,
         has_named_arguments=settings.get("arguments") == "named",
-        has_erased_types=settings.get("types") == "erased",
         unsafe=re.compile(settings["unsafe"].encode(), re.MULTILINE) if "unsafe" in settings else None,
     )
 

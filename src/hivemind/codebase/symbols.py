@@ -72,7 +72,7 @@ class Outline(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """Where a definition and its parts are in the source, in bytes."""
+    """A definition: where it is in the source, in bytes, and its code."""
 
     kind: str
     name: str
@@ -80,8 +80,11 @@ class Definition(NamedTuple):
     ordinal: int
     start: int
     end: int
-    name_span: _Span
     body_start: int
+    header: bytes
+    """Its code before the body, without its own name and comments."""
+    body: bytes
+    """Its code without members and comments, with marks where indentation has meaning."""
     members: tuple[int, ...]
     """Positions of its members among the definitions of the file."""
 
@@ -93,10 +96,8 @@ class ParsedFile(NamedTuple):
     source: bytes
     root: Node
     definitions: tuple[Definition, ...]
-    ignored: frozenset[_Span]
-    """Comments and documentation."""
-    trees: dict[tuple[Definition, bool], object]
-    """Canonical trees of definitions, which `syntax` makes and a comparison needs several times."""
+    code: bytes
+    """The source with spaces in place of comments and documentation."""
 
 
 @dataclass(slots=True)
@@ -142,14 +143,8 @@ def parse_file(path: str, source: bytes) -> ParsedFile | None:
     captures, spans, _ = _capture(grammar, root, source)
     drafts = _nest(captures, source)
     _attach_docs(drafts, spans, source)
-    definitions = tuple(
-        Definition(
-            draft.kind, draft.name, draft.qualified, draft.ordinal, draft.start, draft.end, draft.name_span,
-            draft.body[0], tuple(draft.members),
-        )
-        for draft in drafts
-    )  # fmt: skip
-    return ParsedFile(grammar, source, root, definitions, frozenset((*spans["comment"], *spans["doc"])), {})
+    fingerprinter = _Fingerprinter(grammar, source, drafts, spans, {})
+    return ParsedFile(grammar, source, root, tuple(fingerprinter.definitions()), fingerprinter.code)
 
 
 def _parse_outline(path: str, source: bytes, grammar: Grammar, earlier: Iterable[Fingerprint]) -> Outline | None:
@@ -429,6 +424,15 @@ class _Fingerprinter:
                 before=self.drafts[siblings[position - 1]].name if position else "",
                 after=self.drafts[siblings[position + 1]].name if position + 1 < len(siblings) else "",
                 fingerprint=self.fingerprints[index],
+            )  # fmt: skip
+
+    def definitions(self) -> Iterator[Definition]:
+        """Yield the file and every definition with the code that its fingerprint is made of."""
+        for draft in self.drafts:
+            yield Definition(
+                kind=draft.kind, name=draft.name, qualified=draft.qualified, ordinal=draft.ordinal, start=draft.start,
+                end=draft.end, body_start=draft.body[0], header=self._header(draft, b" "), body=self._body(draft),
+                members=tuple(draft.members),
             )  # fmt: skip
 
     def _fingerprint(self, index: int) -> Fingerprint:

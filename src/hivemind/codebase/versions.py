@@ -1,24 +1,14 @@
 """Find the code of an anchor as it was, and compare it with the code of today."""
 
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 
 from hivemind.codebase import git, tree
-from hivemind.codebase.comparison import (
-    CodeDifference,
-    MemberChange,
-    compare_versions,
-    count_changed_bytes,
-    find_version,
-    list_changed_lines,
-)
-from hivemind.codebase.extraction import Surroundings, Version
+from hivemind.codebase.comparison import CodeDifference, Version, compare_versions, find_version
 from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.symbols import ParsedFile, outline, parse_file
-from hivemind.errors import StoreBusy, Unavailable
+from hivemind.errors import Unavailable
 from hivemind.model.code import Anchor, Symbol
 
 MAX_LATER_COMMITS = 5
@@ -32,11 +22,7 @@ MAX_DEFINITIONS = 4
 """Definitions of one name that are looked at; a name with more says little."""
 
 PARSED_BYTES_PER_SECOND = 3_000_000
-COMPARED_BYTES_PER_SECOND = 100_000
-"""How fast files are parsed, and versions of a large function compared; for a guess of what an answer would take."""
-
-SLOW_SECONDS = 0.05
-"""A comparison that may take longer is remembered, for answers that have no time for it."""
+"""How fast files are parsed, for a guess of what an answer would take."""
 
 MAX_PARSED_FILES = 16
 """Syntax trees that are kept; one takes a few megabytes, and anchors in one file mostly follow each other."""
@@ -64,10 +50,7 @@ class Versions:
         self._files: dict[tuple[str, bytes], ParsedFile | None] = {}
 
     def compare(self, anchor: Anchor, new: Symbol) -> CodeDifference | None:
-        """What differs between an anchor's code and a symbol of today; None if the old code is not available.
-
-        If the time is not enough, what was found earlier, or else that the code may differ.
-        """
+        """What differs between an anchor's code and a symbol of today; None if the old code is not available."""
         content = tree.read(self._index.root, new.path)
         size = len(content[1] if content else b"") + len(self._blobs.get(_blob_name(anchor), b""))
         if not self._has_time(size / PARSED_BYTES_PER_SECOND):
@@ -78,61 +61,11 @@ class Versions:
         new_version = _find(file, new.qualified, new.family, new.fingerprint.raw) if file else None
         if old_version is None or new_version is None:
             return None
-        seconds = count_changed_bytes(old_version, new_version) / COMPARED_BYTES_PER_SECOND
-        if not self._has_time(seconds):
-            return self._load_difference(anchor, old_version, new, new_version)
-        difference = self._compare_thoroughly(anchor, old_version, new_version)
-        if seconds > SLOW_SECONDS:
-            self._store_difference(anchor, new, difference)
-        return difference
 
-    def _load_difference(
-        self, anchor: Anchor, old_version: Version, new: Symbol, new_version: Version
-    ) -> CodeDifference:
-        """What an earlier comparison found, else the changed lines, which may or may not matter."""
-        raw, is_own, members = json.loads(self._index.get_fact(_fact_name(anchor)) or '["", true, []]')
-        if raw != new.fingerprint.raw:
-            self._index.is_behind = True
-            is_own, members = True, []
-        changes = tuple(MemberChange(*member) for member in members)
-        lines = list_changed_lines(old_version, new_version) if is_own or changes else ()
-        return CodeDifference(is_own, changes, lines, ())
-
-    def _store_difference(self, anchor: Anchor, new: Symbol, difference: CodeDifference) -> None:
-        # Neither lines nor tokens, because the index keeps no code.
-        record = (new.fingerprint.raw, difference.is_own, difference.members)
-        with suppress(StoreBusy):
-            self._index.set_fact(_fact_name(anchor), json.dumps(record))
-
-    def _compare_thoroughly(self, anchor: Anchor, old_version: Version, new_version: Version) -> CodeDifference:
         def was_renamed(old_name: str, new_name: str) -> bool:
             return self._was_renamed(anchor, old_version, new_version, old_name, new_name)
 
-        def find_old(name: str) -> list[Version]:
-            return self._find_old_definitions(anchor, name)
-
-        return compare_versions(
-            old_version, new_version, Surroundings(was_renamed, find_old, self._find_new_definitions)
-        )
-
-    def _find_new_definitions(self, name: str) -> list[Version]:
-        symbols = self._index.find_by_name(name, limit=MAX_DEFINITIONS) if self._index.is_built else []
-        contents = ((symbol, tree.read(self._index.root, symbol.path)) for symbol in symbols)
-        files = ((symbol, self._parse(symbol.path, content[1])) for symbol, content in contents if content)
-        versions = (
-            _find(file, symbol.qualified, symbol.family, symbol.fingerprint.raw) for symbol, file in files if file
-        )
-        return [version for version in versions if version]
-
-    def _find_old_definitions(self, anchor: Anchor, name: str) -> list[Version]:
-        """Definitions of a name at the anchor's commit, in its folder: a search of the whole tree takes too long."""
-        if not git.COMMIT_ID.fullmatch(anchor.commit):
-            return []
-        folder = anchor.path.rpartition("/")[0] or "."
-        paths = git.find_files_with_word_at(self._index.root, anchor.commit, name, folder, SEARCH_SECONDS)
-        blobs = self._read_blobs(f"{anchor.commit}:{path}" for path in paths[:MAX_DEFINITIONS])
-        files = [self._parse(blob.partition(":")[2], source) for blob, source in blobs.items()]
-        return [Version(file, each) for file in files if file for each in file.definitions if each.name == name]
+        return compare_versions(old_version, new_version, was_renamed)
 
     def _find_old(self, anchor: Anchor) -> Version | None:
         source = self._blobs.get(_blob_name(anchor))
@@ -228,10 +161,6 @@ def was_renamed_in_file(old: Iterable[Symbol], new: Iterable[Symbol], old_name: 
 
 def _occurs(name: str, source: bytes) -> bool:
     return re.search(rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])", source) is not None
-
-
-def _fact_name(anchor: Anchor) -> str:
-    return "compared:" + digest(f"{anchor.label}\0{anchor.kind}\0{anchor.fingerprint}\0{anchor.commit}".encode())
 
 
 def _blob_name(anchor: Anchor) -> str:

@@ -1,6 +1,5 @@
 ; Shared by JavaScript and TypeScript; not a language of its own.
 ; quotes: " ' `
-; types: erased
 ; alike: ' "
 ; noise: ;
 

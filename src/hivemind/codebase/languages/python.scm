@@ -1,7 +1,6 @@
 ; wheel: tree_sitter_python
 ; files: *.py *.pyi
 ; quotes: """ ''' " '
-; types: erased
 ; arguments: named
 ; alike: ' "
 
