@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
+from typing import NamedTuple
 
 import apsw
 
@@ -68,22 +69,42 @@ def is_gateway(path: str) -> bool:
     return stem in PACKAGE_FILES | _CRATE_ROOTS or (family_of(path) in _NAMES_FILES and suffix.startswith("h"))
 
 
-def resolve_imports(
+class Importer(NamedTuple):
+    """A file with the names of what it imports."""
+
+    file: int
+    path: str
+    names: tuple[str, ...]
+
+
+def list_importers(
     db: apsw.Connection, changed: Collection[str], added_or_removed: Collection[str]
-) -> Iterator[dict[int, list[int]]]:
-    """Yield the files that each changed file imports, and each file whose imports may mean an added or removed one."""
+) -> Iterator[list[Importer]]:
+    """Yield the changed files, and the files whose imports may mean an added or removed one, some at a time."""
     new_words = {word for path in added_or_removed for word in _IDENTIFIER.findall(module_words(path)[-1])}
+    importers: list[Importer] = []
+    for file, path, modules in _read_imports(db, None if new_words else changed):
+        names = tuple(modules.split("\n")) if modules else ()
+        if path in changed or any(not new_words.isdisjoint(_IDENTIFIER.findall(name)) for name in names):
+            importers.append(Importer(file, path, names))
+        if len(importers) >= _FILES_AT_ONCE:
+            yield importers
+            importers = []
+    yield importers
+
+
+def resolve_imports(db: apsw.Connection, importers: Iterable[Importer]) -> dict[int, list[int]]:
+    """Find the files that these files import."""
     cache: _Cache = {}
-    edges: dict[int, list[int]] = {}
-    for file, importer, modules in _read_imports(db, None if new_words else changed):
-        names = modules.split("\n") if modules else []
-        if importer in changed or any(not new_words.isdisjoint(_IDENTIFIER.findall(name)) for name in names):
-            parts = [part for name in names for part in expand_braces(name)]
-            edges[file] = [target for part in parts for target in _find_edges(db, file, importer, part, cache)]
-        if len(edges) >= _FILES_AT_ONCE:
-            yield edges
-            edges = {}
-    yield edges
+    return {
+        importer.file: [
+            target
+            for name in importer.names
+            for part in expand_braces(name)
+            for target in _find_edges(db, importer.file, importer.path, part, cache)
+        ]
+        for importer in importers
+    }
 
 
 def _read_imports(db: apsw.Connection, paths: Iterable[str] | None) -> Iterator[tuple[int, str, str]]:

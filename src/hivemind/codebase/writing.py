@@ -145,8 +145,10 @@ def link_files(db: apsw.Connection, limit: int | None = None, *, may_read_all: b
     changed, added_or_removed = {path for path, *_ in marks}, {path for path, is_new, _ in marks if is_new}
     if added_or_removed and not may_read_all:
         return
-    for edges in imports.resolve_imports(db, changed, added_or_removed):
+    for importers in imports.list_importers(db, changed, added_or_removed):
         with transaction(db):
+            # Resolved here, because another process may have stored and linked what was missing a moment ago.
+            edges = imports.resolve_imports(db, importers)
             db.executemany("DELETE FROM uses WHERE file = ?", [(file,) for file in edges])
             pairs = [(file, target) for file, targets in edges.items() for target in targets]
             db.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?)", pairs)
