@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind import Hivemind
+from hivemind import Hivemind, Scope
 from hivemind.errors import InvalidInput
 from hivemind.formats.untrusted import LimitExceeded, Unreadable, open_regular, read_limited
 from tests.command_line import run
@@ -109,3 +109,18 @@ def make_strange(file: Path, make: str, tmp_path: Path) -> None:
         case "link":
             (tmp_path / "secret").write_text(f"- The code word is {SECRET}\n")
             file.symlink_to(tmp_path / "secret")
+
+
+@pytest.mark.parametrize("name", ["spool", "memory.id", "ballast", "hooks.lock"])
+def test_no_command_waits_for_a_pipe_in_the_place_of_our_file(mind: Hivemind, home: Path, name: str) -> None:
+    memory = mind.remember(f"Deploys run from {SECRET}", scope=Scope.USER)
+    mind.close()
+    (home / name).unlink(missing_ok=True)
+    os.mkfifo(home / name)
+
+    # The id is what a store is known by; everything else works without its file.
+    assert run("recall", "deploys").exit_code == (5 if name == "memory.id" else 0)
+    assert run("repair").exit_code == 0
+    assert run("doctor").exit_code == 0
+    assert run("erase", memory.id, "--yes").exit_code == 0
+    assert SECRET not in run("recall", "deploys").output

@@ -5,9 +5,11 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hivemind.curate.unfinished import PLAN_FILES as PLANS
+from hivemind.errors import StoreBusy
 from hivemind.formats import cue_file
 from hivemind.model.erasure import ErasedLocation
 from hivemind.paths import spool_lock
@@ -22,6 +24,8 @@ LARGEST_TEXT = 8 * 1024 * 1024
 """Bytes; a larger file is searched for raw pieces, not read as text."""
 SQLITE_HEADER = b"SQLite format 3\0"
 UNESCAPED_RUN = re.compile(r'[^\x00-\x1f"\\]+')
+LOCK_SECONDS = 10
+"""Hooks hold the lock for milliseconds, unless they were stopped."""
 PIECE_LENGTH, SHORTEST_PIECE, PIECES_PER_TEXT = 60, 8, 2
 
 
@@ -44,7 +48,7 @@ def remove_quotations(directories: Iterable[Path], quotation: QuotationSearch) -
             yield ErasedLocation(name=LAST_ERROR, state="done", detail="deleted, because an error report may quote it")
         # Recording the erasure deleted them; a hook may have written them again before it was committed.
         cue_file.discard(str(directory))
-        for file in sorted(directory.glob(SPOOL_FILES)):
+        for file in filter(Path.is_file, sorted(directory.glob(SPOOL_FILES))):
             if line_count := _remove_quoting_lines(file, quotation):
                 yield ErasedLocation(
                     name=file.name, state="done", detail=f"lines that quoted it, removed: {line_count}"
@@ -95,10 +99,20 @@ def _contains(file: Path, quotation: QuotationSearch, pieces: list[str]) -> bool
     return contains_any(file, pieces)
 
 
+@contextmanager
+def _lock_spool(directory: Path) -> Iterator[None]:
+    try:
+        with lock_file(spool_lock(str(directory)), timeout_seconds=LOCK_SECONDS):
+            yield
+    except BlockingIOError as error:
+        # The erasure is finished by whoever opens the store next.
+        raise StoreBusy(f"a hook has locked the spool for {LOCK_SECONDS} s; try again when it has ended") from error
+
+
 def _remove_quoting_lines(file: Path, quotation: QuotationSearch) -> int:
     """Rewrite a file without the lines that quote the text, or delete it if a quotation spans lines; count them."""
     # Hooks take the same lock to append.
-    with lock_file(spool_lock(str(file.parent))):
+    with _lock_spool(file.parent):
         # Bytes that are not UTF-8 must be written back unchanged.
         lines = file.read_bytes().decode("utf-8", "surrogateescape").split("\n")
         if not quotation.find_runs("\n".join(lines)):

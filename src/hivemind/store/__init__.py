@@ -339,7 +339,9 @@ def read_id_file(directory: Path) -> str:
 
 def is_id_file_of(directory: Path, store_id: str, *, allow_damage: bool = False) -> bool:
     """Whether the file beside the store names it, or did before it was damaged."""
-    content, expected = (directory / ID_FILE).read_bytes().strip(), store_id.encode()
+    id_file, expected = directory / ID_FILE, store_id.encode()
+    # Whoever reads from a pipe waits for a writer.
+    content = id_file.read_bytes().strip() if id_file.is_file() else b""
     if content == expected:
         return True
     # Two ids that differ in a single byte are one id, damaged; what is not an id at all is damaged, too.

@@ -19,7 +19,11 @@ def fill(directory: Path) -> None:
     file = directory / FILE
     # Without it everything works as long as the disk is not full.
     with suppress(OSError):
-        if (file.exists() and file.stat().st_size == BYTES) or _free_bytes(directory) < 4 * BYTES:
+        # Whoever writes to a pipe waits for a reader.
+        is_something_else = file.exists() and not file.is_file()
+        if is_something_else or (file.exists() and file.stat().st_size == BYTES):
+            return
+        if _free_bytes(directory) < 4 * BYTES:
             return
         with open(file, "wb", opener=open_private) as ballast:
             # Written in full, because truncating a sparse file frees nothing.
