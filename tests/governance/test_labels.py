@@ -300,6 +300,8 @@ def test_no_label_inside_a_line_survives_a_table_the_server_or_a_note(
         text = f"Zebra {number} rests. {label}"
         mind.remember(text, tags=[label], subject=label, links=[f"zebra{number}.py"], propose=number % 2 == 0)
     mind.remember("Ids are list[int] here, and bytes are dict[str, bytes]")
+    # More than sixteen, so that two ids have their first character in common.
+    mind.remember_all([f"Letter {letter} is a letter" for letter in "abcdefghijklmnopq"])
     ids = [memory.id for memory in mind.list()]
     doors = {
         **{" ".join(line): command(*line) for line in (
