@@ -31,7 +31,6 @@ from typing import TypeVar
 
 from benchmarks import code_changes, code_graph, code_mined, code_names, code_trees
 from hivemind.codebase import git
-from hivemind.codebase.comparison import never_renamed
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import CodeIndex
@@ -215,7 +214,7 @@ def make_judge(
         if after is None or before.fingerprint.raw == after.fingerprint.raw:
             return assess_change(Anchor.of(before, old_commit), after, new_commit)
         old_file, new_file = parse(f"{old_commit}:{before.path}"), parse(f"{new_commit}:{after.path}")
-        return code_changes.judge_symbols(before, after, old_file, new_file, never_renamed)
+        return code_changes.judge_symbols(before, after, old_file, new_file, code_changes.never_renamed)
 
     return judge_pair
 

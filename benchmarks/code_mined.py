@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from benchmarks.code_changes import FUNCTIONS, LANGUAGES, judge_symbols, walk
+from benchmarks.code_changes import FUNCTIONS, LANGUAGES, judge_symbols, never_renamed, walk
 from hivemind.codebase import git
-from hivemind.codebase.comparison import never_renamed
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.matching import match
 from hivemind.codebase.symbols import Definition, ParsedFile, outline, parse_file

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase.comparison import CodeDifference, Version, compare_versions, never_renamed
+from hivemind.codebase.comparison import CodeDifference, Version, compare_versions
 from hivemind.codebase.symbols import parse_file
 from hivemind.model.code import LineChange
 
@@ -124,6 +124,10 @@ SAME = [
     ("total", "amount"),
     ("tax", "vat"),
 ]
+
+
+def never_renamed(old_name: str, new_name: str) -> bool:
+    return False
 
 
 def compare(path: str, old: str, new: str, name: str) -> CodeDifference:

@@ -1,7 +1,6 @@
 """What waits in the spool because nobody could write to the store: receipts, and the newest steps of a session."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hivemind.capture import intake, spool
@@ -68,7 +67,7 @@ def read_session(directory: str, session_id: str) -> WaitingSession:
     prompts = [step for step in steps if step.fact.seen is ObservationKind.PROMPT and not step.fact.subagent]
     return WaitingSession(
         receipts=receipts,
-        last_compaction=_find_last(step.at for step in steps if _forgets(step.fact)),
+        last_compaction=max((step.at for step in steps if _forgets(step.fact)), default=""),
         last_prompt=max(prompts, key=lambda step: step.at).fact.text if prompts else "",
     )
 
@@ -86,7 +85,3 @@ def _forgets(step: ObservationMade) -> bool:
     return step.seen is ObservationKind.COMPACTED or (
         step.seen is ObservationKind.STARTED and step.text in ("compact", "clear")
     )
-
-
-def _find_last(times: Iterable[str]) -> str:
-    return max(times, default="")

@@ -28,11 +28,6 @@ WasRenamed = Callable[[str, str], bool]
 """Whether a name that is not local was renamed, from the first to the second."""
 
 
-def never_renamed(old_name: str, new_name: str) -> bool:
-    """Take every name that is not local for another one, where the rest of the tree is not known."""
-    return False
-
-
 class Version(NamedTuple):
     """A definition in one version of its file."""
 

@@ -11,7 +11,7 @@ from hivemind.model.scope import Scope
 from hivemind.store import Store, log
 from hivemind.store.gate import FieldRefusal
 from hivemind.store.projections.tombstones import Exclusion
-from hivemind.text.imprint import ErasedTextFilter, make_imprint
+from hivemind.text.imprint import make_imprint
 
 
 def find_refusal(store: Store, text: str, repo: str, *, said_by_person: bool = False) -> Exclusion | None:
@@ -29,11 +29,6 @@ def find_refused_field(
     """Return which field of a claim is refused; None if all of them are accepted."""
     fields = [*iterate_text(fact), ("repository", repo)]
     return store.load_gate().find_refusal(fields, repo, by_person=said_by_person)
-
-
-def load_erased_watch(store: Store) -> ErasedTextFilter:
-    """Load what recognises erased texts inside other texts."""
-    return store.load_gate().watch
 
 
 def compute_imprints(store: Store, scope: Scope, texts: Iterable[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from hivemind.curate.disputes import end_disputes, may_name
 from hivemind.curate.event_factory import EventFactory
-from hivemind.curate.exclusion import find_refusal, find_refused_field, load_erased_watch
+from hivemind.curate.exclusion import find_refusal, find_refused_field
 from hivemind.curate.reconcile import ConflictingMemory, reconcile
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
@@ -108,7 +108,7 @@ def _strip_source(source: Source) -> Source:
 
 
 def _cut_erased_quotes(store: Store, fact: MemoryRemembered) -> MemoryRemembered:
-    cut_erased = load_erased_watch(store).replace_erased_texts
+    cut_erased = store.load_gate().watch.replace_erased_texts
     return replace(fact, sources=tuple(replace(source, quote=cut_erased(source.quote)) for source in fact.sources))
 
 

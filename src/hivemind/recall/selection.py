@@ -22,19 +22,17 @@ FEWEST_LOOKED_AT = 5
 def keep_near(hits: Iterable[Hit], query: Query) -> Iterator[Hit]:
     """Yield the hits that answer the question, then those that are near it."""
     remaining_hits = iter(hits)
-    answers: list[Hit] = []
+    has_answer = False
     others: list[Hit] = []
     for hit in remaining_hits:
         if not hit.is_sure:
             others = [hit, *islice(remaining_hits, max(query.limit, FEWEST_LOOKED_AT) - 1)]
             break
-        answers.append(hit)
+        has_answer = True
         yield hit
-    if not answers and max(map(_get_confidence, others), default=0.0) < BEST_NEAR:
+    if not has_answer and max(map(_get_confidence, others), default=0.0) < BEST_NEAR:
         return
-    # Whoever reads one side of a dispute must see the other.
-    disputed_ids = {memory_id for hit in answers for memory_id in hit.memory.contradicts}
-    near = (hit for hit in others if _get_confidence(hit) >= NEAR or hit.memory.id in disputed_ids)
+    near = (hit for hit in others if _get_confidence(hit) >= NEAR)
     yield from islice(near, query.limit if query.wants_more else MOST_NEAR)
 
 
