@@ -7,7 +7,6 @@ from pathlib import Path
 
 from hivemind.agents import file_changes
 from hivemind.agents.file_changes import FileChange
-from hivemind.app.consolidation import consolidate, plan_consolidation
 from hivemind.app.context import Context, checked_reason
 from hivemind.app.skills import plan_skill
 from hivemind.app.staleness import EVERY, StaleMemory, stale_memories
@@ -20,7 +19,7 @@ from hivemind.formats.untrusted import read_limited
 from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derive_id, shorten_id
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.review import Consolidation, MemoryChange, ReviewItem, ReviewReason, Selection
+from hivemind.model.review import MemoryChange, ReviewItem, ReviewReason, Selection
 from hivemind.store.projections import memories
 
 PROPOSERS = {
@@ -176,14 +175,6 @@ class Review:
         """Undo a rollback; return the number of memories."""
         self._context.require_person("undoing a rollback")
         return len(self._context.record(rollbacks.make_undo_events(self._context.store, self._context.factory, name)))
-
-    def plan_consolidation(self, *, unused_for: str = "180d") -> Consolidation:
-        """Find memories that say the same, and memories that nobody was shown for so long; changes nothing."""
-        return plan_consolidation(self._context, unused_for)
-
-    def consolidate(self, plan: Consolidation) -> str:
-        """Merge and retire what a plan says; return the name of the batch for ``rollback``."""
-        return consolidate(self._context, plan)
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
         """Plan to write a memory into an instruction file: the file, its text now, and its new text."""

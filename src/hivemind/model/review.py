@@ -97,32 +97,3 @@ class MemoryChange:
     after: Memory | None
     is_approved: bool = False
     """Whether it would remove a memory that a person approved since."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merge:
-    """Memories that say the same: one to keep, and those that it would supersede."""
-
-    keep: Memory
-    duplicates: tuple[Memory, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retirement:
-    """A memory that would be retracted, and why."""
-
-    memory: Memory
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Consolidation:
-    """What would be merged and retired."""
-
-    merges: tuple[Merge, ...]
-    retirements: tuple[Retirement, ...]
-
-    @property
-    def count(self) -> int:
-        """How many memories would no longer be shown."""
-        return sum(len(merge.duplicates) for merge in self.merges) + len(self.retirements)

@@ -124,15 +124,6 @@ def count_uses(db: Database, memory_ids: Iterable[str], since: str) -> dict[str,
     return {row[0]: row[1] for row in rows}
 
 
-def find_last_shown(db: Database, memory_ids: Iterable[str]) -> dict[MemoryId, str]:
-    """When each of these memories was last shown to anybody, asked or unasked; those that never were are left out."""
-    rows = db.execute(
-        "SELECT memory_id, max(at) FROM receipts WHERE memory_id IN (SELECT value FROM json_each(?)) GROUP BY 1",
-        json.dumps(list(memory_ids)),
-    )
-    return {MemoryId(row[0]): row[1] for row in rows}
-
-
 def find_by_session(db: Database, session_id: str, sight: Visibility, limit: int = 200) -> list[Receipt]:
     """The newest receipts of a session; of all visible sessions if ``session_id`` is empty."""
     rows = db.execute(

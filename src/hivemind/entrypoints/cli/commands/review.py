@@ -46,7 +46,7 @@ from hivemind.model.erasure import Erasure
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory
 from hivemind.model.reports import Mention, Mentions, MentionSort
-from hivemind.model.review import Consolidation, MemoryChange, ReviewItem, Selection
+from hivemind.model.review import MemoryChange, ReviewItem, Selection
 from hivemind.model.scope import Scope
 from hivemind.text.clean import first_line, plural
 
@@ -197,50 +197,6 @@ def _select_proposals(
         print_table(["id", "text"], [[shorten_id(item.memory.id), first_line(item.memory.text, 100)] for item in items])
     confirm(f"{question} {plural(len(items), 'proposal')}?", yes=yes)
     return [item.memory.id for item in items]
-
-
-@review.command("consolidate")
-@click.option(
-    "--unused-for", default="180d", show_default=True, metavar="SPAN", help="Retire what was not shown so long."
-)
-@dry_run_option
-@yes_option
-def consolidate(unused_for: str, dry_run: bool, yes: bool) -> None:
-    """Merge memories that say the same, and retire unused ones.
-
-    Lists them first and asks. Of memories that say the same, the most trusted and most used stays and gets the sources
-    of the others. One rollback undoes all of it.
-
-    \b
-    hivemind review consolidate --dry-run
-    hivemind review consolidate --unused-for 1y
-    """
-    if wants("json") and not (dry_run or yes):
-        raise InvalidInput("with --json, say --dry-run to see the plan or --yes to carry it out")
-    with open_mind() as mind:
-        plan = mind.review.plan_consolidation(unused_for=unused_for)
-        if dry_run or not plan.count or not wants("json"):
-            emit(plan, lambda: _print_plan(plan))
-        if dry_run or not plan.count:
-            return
-        confirm(f"Merge and retire {plural(plan.count, 'memory')}?", yes=yes)
-        batch = mind.review.consolidate(plan)
-    undo_hint = f"Undo: hivemind rollback --batch {batch}"
-    emit({"batch": batch, "plan": plan}, f"Merged and retired {plural(plan.count, 'memory')}. {undo_hint}")
-
-
-def _print_plan(plan: Consolidation) -> None:
-    if not plan.count:
-        note("Nothing to merge or to retire.")
-    for merge in plan.merges:
-        print_heading("Say the same")
-        rows = [["keep", shorten_id(merge.keep.id), first_line(merge.keep.text, 90)]]
-        rows += [["merge", shorten_id(memory.id), first_line(memory.text, 90)] for memory in merge.duplicates]
-        print_table(["", "id", "text"], rows)
-    if plan.retirements:
-        print_heading("Retire")
-        rows = [[shorten_id(item.memory.id), item.why, first_line(item.memory.text, 60)] for item in plan.retirements]
-        print_table(["id", "why", "text"], rows)
 
 
 @commands.command("approve")
