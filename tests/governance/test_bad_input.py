@@ -188,7 +188,7 @@ def test_a_spool_of_every_bent_payload_stops_no_command(home: Path, open_mind: O
         ("learn",): 0,
         ("export",): 0,
         ("repair", "--rebuild"): 0,
-        ("quarantine", "list"): 0,
+        ("quarantine",): 0,
     }
 
     ended = {}
@@ -350,21 +350,21 @@ def test_a_person_can_list_show_and_discard_and_nothing_is_obeyed_by_the_termina
     leave(home, f'{{"\x1b]0;owned\x07 {SECRET} \u202e": ', "neither")
     status = run("status")
 
-    listed = run_json("quarantine", "list")
-    shown = run("quarantine", "show", listed[0]["id"][:8])
-    as_json = run("quarantine", "show", listed[0]["id"], "--json")
+    listed = run_json("quarantine")
+    shown = run("quarantine", listed[0]["id"][:8])
+    as_json = run("quarantine", listed[0]["id"], "--json")
 
     assert "2 items that could not be read" in status.stdout
     assert "hivemind quarantine" in status.stdout
     assert {one["door"] for one in listed} == {"hook"}
-    assert "owned" in shown.stdout + run("quarantine", "show", listed[1]["id"]).stdout
+    assert "owned" in shown.stdout + run("quarantine", listed[1]["id"]).stdout
     for character in ("\x1b", "\x07", "\u202e"):
         assert character not in shown.stdout + as_json.stdout
     assert residue(home, SECRET.encode()) == []
-    assert run("quarantine", "show", "zzz").exit_code == 3
-    assert run("quarantine", "discard").exit_code == 2
-    assert run_json("quarantine", "discard", listed[0]["id"]) == {"discarded": 1}
-    assert run("quarantine", "discard", "--all").stdout == "Discarded 1 item.\n"
+    assert run("quarantine", "zzz").exit_code == 3
+    assert run("quarantine", "--discard").exit_code == 2
+    assert run_json("quarantine", "--discard", listed[0]["id"]) == {"discarded": 1}
+    assert run("quarantine", "--discard", "--all").stdout == "Discarded 1 item.\n"
     assert run("doctor").exit_code == 0
     assert "quarantine" not in run("status").stdout
 
@@ -380,8 +380,8 @@ def test_what_can_be_read_after_an_upgrade_is_read_again(home: Path) -> None:
         frozenset(),
     )
 
-    done = run_json("quarantine", "retry")
-    again = run_json("quarantine", "retry")
+    done = run_json("quarantine", "--retry")
+    again = run_json("quarantine", "--retry")
 
     assert done == {"read": 1, "still_unreadable": 0}
     assert again == {"read": 0, "still_unreadable": 1}
@@ -394,13 +394,13 @@ def test_no_agent_is_shown_what_is_in_quarantine(home: Path, monkeypatch: pytest
     run("status")
     monkeypatch.setenv("CLAUDECODE", "1")
 
-    refused = [run("quarantine", *command) for command in (["list"], ["show", "a"], ["discard", "--all"], ["retry"])]
+    refused = [run("quarantine", *command) for command in ([], ["a"], ["--discard", "--all"], ["--retry"])]
     told = [run(*command).output for command in (["recall", "heron"], ["brief"], ["status"], ["doctor"])]
     monkeypatch.delenv("CLAUDECODE")
 
     assert [done.exit_code for done in refused] == [4] * 4
     assert "Otto" not in "".join(told)
-    assert "Otto" in verbs.show(quarantine.load_items(home)[0].id).content
+    assert "Otto" in verbs.find([quarantine.load_items(home)[0].id])[0].content
 
 
 def test_what_is_erased_leaves_the_quarantine_too(home: Path, open_mind: Open) -> None:
@@ -480,6 +480,6 @@ def test_an_item_that_is_damaged_itself_is_listed_and_can_be_discarded(home: Pat
     (home / "quarantine" / ("a" * 12)).write_bytes(b"\xff\x00 no note")
     (home / "quarantine" / "something else").write_text("not ours")
 
-    assert [item["reason"] for item in run_json("quarantine", "list")] == ["its first line, which says why, is damaged"]
-    assert run("quarantine", "discard", "--all").exit_code == 0
+    assert [item["reason"] for item in run_json("quarantine")] == ["its first line, which says why, is damaged"]
+    assert run("quarantine", "--discard", "--all").exit_code == 0
     assert (home / "quarantine" / "something else").exists()

@@ -23,8 +23,8 @@ from hivemind.store.projections import sessions
 
 SERVER_SECONDS = 10
 INSPECT = (
-    "hivemind quarantine shows them; after an upgrade 'hivemind quarantine retry' reads them again,"
-    " 'hivemind quarantine discard --all' removes them"
+    "hivemind quarantine shows them; after an upgrade 'hivemind quarantine --retry' reads them again,"
+    " 'hivemind quarantine --discard --all' removes them"
 )
 HOOK_EVENT = "SessionStart"
 """Any event does: with ``HIVEMIND_HOOKS=check`` the hook stores none."""

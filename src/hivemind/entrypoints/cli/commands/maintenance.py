@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -28,7 +27,7 @@ from hivemind.model.ids import shorten_id
 from hivemind.model.recall import Spent
 from hivemind.model.reports import Stats, StatusReport
 from hivemind.model.scope import Repository
-from hivemind.text.clean import first_line, neutralise, plural
+from hivemind.text.clean import first_line, plural
 
 commands = click.Group()
 TOKEN_COUNTS = {
@@ -254,85 +253,57 @@ def repair(rebuild: bool) -> None:
         sys.exit(1)
 
 
-@commands.group("quarantine", cls=CommandGroup, invoke_without_command=True)
-@click.pass_context
-def quarantine_group(ctx: click.Context) -> None:
-    """Inspect, retry or discard unreadable input. Without a command, list it.
+@commands.command("quarantine")
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.option("--retry", is_flag=True, help="Read what hooks left again; what still cannot be read stays.")
+@click.option("--discard", is_flag=True, help="Delete items.")
+@click.option("--all", "everything", is_flag=True, help="With --discard: all items.")
+def inspect_quarantine(ids: tuple[str, ...], retry: bool, discard: bool, everything: bool) -> None:
+    """Inspect, retry or discard unreadable input. Without an id, list it.
 
     Items come from hooks, transcripts and imports. No agent is ever shown them.
 
     \b
     hivemind quarantine
-    hivemind quarantine show 3f9a
-    hivemind quarantine retry
-    hivemind quarantine discard --all
+    hivemind quarantine 3f9a
+    hivemind quarantine --retry            after an upgrade
+    hivemind quarantine --discard --all
     """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_items)
+    if retry and discard:
+        raise InvalidInput("--retry and --discard exclude each other; choose one")
+    if discard and bool(ids) == everything:
+        raise InvalidInput("name items, or use --all; 'hivemind quarantine' has the ids")
+    items = quarantine.find(ids)
+    if retry:
+        _retry_items(items)
+    elif discard:
+        count = quarantine.discard(items)
+        emit({"discarded": count}, f"Discarded {plural(count, 'item')}.")
+    elif ids:
+        emit(items, lambda: _print_items(items))
+    else:
+        value = [{name: getattr(item, name) for name in ("id", "at", "door", "where", "reason")} for item in items]
+        rows = [[item.id, format_minute(item.at), item.door, item.where, item.reason] for item in items]
+        emit_rows(
+            value, ["id", "since", "from", "where", "why"], rows,
+            if_empty="Empty: all input could be read.", after="Look at one: hivemind quarantine ID",
+        )  # fmt: skip
 
 
-ids_argument = click.argument("ids", metavar="[ID]...", nargs=-1)
-
-
-@quarantine_group.command("list")
-def list_items() -> None:
-    """List the items: since when, from where, and why they are unreadable."""
-    items = quarantine.items()
-    value = [{name: getattr(item, name) for name in ("id", "at", "door", "where", "reason")} for item in items]
-    rows = [[item.id, format_minute(item.at), item.door, item.where, item.reason] for item in items]
-    emit_rows(
-        value, ["id", "since", "from", "where", "why"], rows,
-        if_empty="Empty: all input could be read.", after="Look at one: hivemind quarantine show ID",
-    )  # fmt: skip
-
-
-@quarantine_group.command("show")
-@click.argument("id")
-def show_item(id: str) -> None:
-    """Print an item, without secrets and without control characters.
-
-    \b
-    hivemind quarantine show 3f9a
-    """
-    item = quarantine.show(id)
-    emit(replace(item, content=neutralise(item.content)), lambda: _print_item(item))
-
-
-def _print_item(item: quarantine.Item) -> None:
-    print_field("id", item.id)
-    print_field("since", format_minute(item.at))
-    print_field("from", f"{item.door}: {item.where}")
-    print_field("why", item.reason)
-    print_heading("Content" + (", the beginning" if item.is_cut else ""))
-    print_text(indent(item.content))
-
-
-@quarantine_group.command("discard")
-@ids_argument
-@click.option("--all", "everything", is_flag=True, help="All items.")
-def discard_items(ids: tuple[str, ...], everything: bool) -> None:
-    """Delete items.
-
-    \b
-    hivemind quarantine discard 3f9a
-    hivemind quarantine discard --all
-    """
-    count = quarantine.discard(ids, everything=everything)
-    emit({"discarded": count}, f"Discarded {plural(count, 'item')}.")
-
-
-@quarantine_group.command("retry")
-@ids_argument
-def retry_items(ids: tuple[str, ...]) -> None:
-    """Read items from hooks again, for example after an upgrade; what still cannot be read stays.
-
-    \b
-    hivemind quarantine retry
-    hivemind quarantine retry 3f9a
-    """
-    pending = {item.id for item in quarantine.retry(ids)}
+def _retry_items(items: Sequence[quarantine.Item]) -> None:
+    pending = {item.id for item in quarantine.retry(items)}
     # Opening the store reads what waits in the spool; what fails again returns to the quarantine.
     with open_mind():
-        unreadable = pending & {item.id for item in quarantine.items()}
+        unreadable = pending & {item.id for item in quarantine.find()}
     result = {"read": len(pending) - len(unreadable), "still_unreadable": len(unreadable)}
     emit(result, f"Read {plural(result['read'], 'item')}; {len(unreadable):,} still cannot be read.")
+
+
+def _print_items(items: Sequence[quarantine.Item]) -> None:
+    for item in items:
+        print_field("id", item.id)
+        print_field("since", format_minute(item.at))
+        print_field("from", f"{item.door}: {item.where}")
+        print_field("why", item.reason)
+        print_heading("Content" + (", the beginning" if item.is_cut else ""))
+        print_text(indent(item.content))
