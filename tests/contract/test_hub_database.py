@@ -187,7 +187,7 @@ def test_the_role_that_answers_owns_nothing_and_every_table_is_bound(hub: Hub) -
         bound = connection.execute(
             "SELECT relname, relrowsecurity AND relforcerowsecurity, pg_get_userbyid(relowner) FROM pg_class"
             " WHERE relnamespace = 'hivemind'::regnamespace AND relkind = 'r'"
-            " AND relname NOT IN ('migrations', 'requests')"
+            " AND relname <> 'migrations'"
         ).fetchall()
         functions = connection.execute(
             "SELECT pg_get_userbyid(proowner), proname FROM pg_proc WHERE pg_get_userbyid(proowner) LIKE 'hivemind%'"
@@ -198,7 +198,7 @@ def test_the_role_that_answers_owns_nothing_and_every_table_is_bound(hub: Hub) -
     assert len(bound) > len(TABLES)
     assert all(is_bound and owner == postgres.OWNER for _, is_bound, owner in bound)
     index, door = ({name for role, name in functions if role == owner} for owner in ("hivemind_index", "hivemind_door"))
-    assert index == {"saying", "nearest", "nearest_passages", "best_matching", "waiting_team", "team_states"}
+    assert index == {"saying", "nearest_passages", "best_matching", "waiting_team", "team_states"}
     assert door == {
         "token_of", "visit_of", "team_named", "has_teams", "note_refusal", "is_revoked", "list_teams",
         "prune_refusals", "person_of", "find_person", "set_removal", "is_removed", "login_of", "use_proof",

@@ -34,7 +34,7 @@ class Login:
 
 def admit_person(db: Database, identity: Identity) -> str:
     """Return the name of a person on this hub; raise AccessRevoked if they were removed from it."""
-    # The team is not known yet, so a function looks the person up; see migration 0017.
+    # The team is not known yet, so a function looks the person up.
     row = db.one(
         "SELECT name, removed_at FROM person_of(?, ?, ?, ?)",
         identity.id, identity.issuer, identity.subject, identity.name,

@@ -222,8 +222,9 @@ def _apply_missing(owner: Connection) -> list[str]:
     owner.execute(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_SECONDS}s'")
     owner.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     owner.execute(f"SET LOCAL search_path = {SCHEMA}, public")
-    owner.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
-    owner.execute("ALTER TABLE migrations ADD COLUMN IF NOT EXISTS is_breaking boolean NOT NULL DEFAULT false")
+    owner.execute(
+        "CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, is_breaking boolean NOT NULL DEFAULT false)"
+    )
     applied_migrations: dict[str, bool] = dict(owner.execute("SELECT name, is_breaking FROM migrations").fetchall())
     # A newer program has only added to the database, unless it says otherwise: both may serve during an upgrade.
     if breaking := [name for name, is_breaking in applied_migrations.items() if is_breaking and name not in migrations]:

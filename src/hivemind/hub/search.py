@@ -1,7 +1,7 @@
 """Search in Postgres: words with a GIN index over stems; vectors one by one, in a large team with its HNSW graph.
 
 Below row-level security Postgres does not use a GIN index, because its operator is not leakproof. So three functions
-(in ``migrations/``: 0003, 0015 and 0019) run as a role that sees only stems and vectors and filter by team themselves.
+(in ``migrations/0001_schema.sql``) run as a role that sees only stems and vectors and filter by team themselves.
 The statements here then apply visibility and row-level security to the keys they return.
 """
 
