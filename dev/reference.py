@@ -173,12 +173,12 @@ def events() -> str:
 
 def actions() -> str:
     """At which actions each agent can be told something, and where that was seen in the real client."""
-    file = Path(__file__).parents[1] / "evals" / "results" / "clients.json"
+    file = Path(__file__).parents[1] / "lab" / "evals" / "results" / "clients.json"
     seen = json.loads(file.read_text())["figures"] if file.exists() else {}
     parts = [
         "# What each agent is told at its actions\n",
         MADE,
-        "`yes` means that the agent's hooks accept it, `seen` or `not seen` whether `python -m evals.clients"
+        "`yes` means that the agent's hooks accept it, `seen` or `not seen` whether `python -m lab.evals.clients"
         " --save` saw it reach the model in the version named. [How to use it](../how-to/actions.md).\n",
         "| agent | before an edit | before a command | after a failure | subagents | seen in |",
         "|---|---|---|---|---|---|",

@@ -118,7 +118,7 @@ def tally(record_testsuite_property: Callable[[str, object], None]) -> Tally:
     """Count under a name how many were tried and how many survived; a table is printed after the run."""
 
     def count(what: str, tried: int, survived: int) -> None:
-        # Into the report of the run, from which ``python -m evals.faults --save`` reads it.
+        # Into the report of the run, from which ``python -m lab.evals.faults --save`` reads it.
         record_testsuite_property(what, f"{survived}/{tried}")
         TRIED[what] += tried
         SURVIVED[what] += survived

@@ -17,7 +17,7 @@ from tests.conftest import Tally
 
 FLIPS = int(os.environ.get("HIVEMIND_FLIPS", "40"))
 IS_LARGE_RUN = FLIPS >= 400
-"""By ``python -m evals.faults``: every byte of small files, and so many of large ones."""
+"""By ``python -m lab.evals.faults``: every byte of small files, and so many of large ones."""
 SMALL_FILES = ("briefed", "config.toml", "cues/*", "devices.json", "erasing-*.json", "hub.json", "index/first-*.json",
                ID_FILE, "model.verified", "quarantine/*", "spool", "viewer.token")  # fmt: skip
 MENDED_BY_HAND = ("config.toml", "erasing-*.json", "devices.json", "hub.json", "backups/*.db")

@@ -12,7 +12,7 @@ from hivemind.store import Store, integrity, log
 from tests.conftest import Tally
 
 KILLS = int(os.environ.get("HIVEMIND_KILLS", "48"))
-"""Half a second of CPU each, mostly to start; ``python -m evals.faults`` kills a thousand."""
+"""Half a second of CPU each, mostly to start; ``python -m lab.evals.faults`` kills a thousand."""
 STORM_SECONDS = float(os.environ.get("HIVEMIND_STORM_SECONDS", "0"))
 AGENTS, WRITERS, WRITES = 32, 6, 20
 WRITER = """

@@ -62,7 +62,7 @@ def test_a_page_keeps_its_commands_and_its_links(page: Path) -> None:
     [
         "# Zed\n\nhivemind install zed\n    hivemind install zed --project .\n",
         "hivemind install zed\n",
-        "Run this:\n    python -m evals.faults\n",
+        "Run this:\n    python -m lab.evals.faults\n",
         "```sh\nhivemind recall deploys\n",
         "```sh\n```\n",
     ],

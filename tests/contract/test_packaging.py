@@ -42,8 +42,11 @@ def test_the_wheel_holds_the_package_and_the_sdist_what_it_takes_to_test_it(buil
         if file.is_file() and "__pycache__" not in file.parts
     }
     assert {name for name in installed if name.startswith("hivemind/")} == wanted
+    assert {name.partition("/")[0].partition("-")[0] for name in installed} == {"hivemind", "hivemind_memory"}
     assert any(name.endswith("licenses/LICENSE") for name in installed)
-    assert {"README.md", "CHANGELOG.md", "dev/test", "tests/conftest.py", "docs/glossary.md"} <= set(shipped)
+    assert {"README.md", "CHANGELOG.md", "dev/test", "tests/conftest.py", "docs/glossary.md", "lab/README.md"} <= set(
+        shipped
+    )
 
 
 def test_the_installed_wheel_does_what_the_source_does(built: Path, tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ import json
 import shutil
 from pathlib import Path
 
-from benchmarks.retrieval import scores
-from evals.peers import FIGURES, PEERS
-from evals.scorecard import PAGE, RESULTS, SECTIONS, render_page
+from lab.benchmarks.retrieval import scores
+from lab.evals.peers import FIGURES, PEERS
+from lab.evals.scorecard import PAGE, RESULTS, SECTIONS, render_page
 
 
 def test_the_page_is_what_the_results_say() -> None:

@@ -15,7 +15,7 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
 
-from evals.clients.trial import NODE, install_package
+from lab.evals.clients.trial import NODE, install_package
 
 PACKAGE = "oidc-provider@9"
 SCRIPT = Path(__file__).with_suffix(".mjs")

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 def run_simulation(*arguments: str) -> str:
     """Run the simulation in its own process, because measuring coverage would double its cost."""
-    command = [sys.executable, "-m", "evals.simulation", "--jobs", "1", *arguments]
+    command = [sys.executable, "-m", "lab.evals.simulation", "--jobs", "1", *arguments]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stdout + process.stderr
     return process.stdout

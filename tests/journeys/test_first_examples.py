@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import hivemind
-from evals.clients import trial
-from evals.clients.agents import CLIENTS
 from hivemind.entrypoints import hook as hook_file
+from lab.evals.clients import trial
+from lab.evals.clients.agents import CLIENTS
 from tests.command_line import run, run_json
 from tests.conftest import git
 from tests.journeys.test_hook import hook

@@ -1,14 +1,14 @@
-"""A real agent from npm, offline, after nothing but ``hivemind install``; ``python -m evals.clients`` runs more."""
+"""A real agent from npm, offline, after nothing but ``hivemind install``; ``python -m lab.evals.clients`` runs more."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evals.clients import trial
-from evals.clients.agents import CLIENTS
-from evals.clients.examiner import check_examiner
-from evals.played import play
+from lab.evals.clients import trial
+from lab.evals.clients.agents import CLIENTS
+from lab.evals.clients.examiner import check_examiner
+from lab.evals.played import play
 
 LIGHTEST = "gemini"
 # One npm installs it for both.

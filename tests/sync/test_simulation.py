@@ -1,13 +1,13 @@
-"""A few seeds of the simulation of own machines; `python -m evals.simulation --machines` runs many."""
+"""A few seeds of the simulation of own machines; `python -m lab.evals.simulation --machines` runs many."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from evals.simulation.own_machines import simulate
-from evals.simulation.own_mutants import OWN_MUTANTS
-from evals.simulation.world import patch
+from lab.evals.simulation.own_machines import simulate
+from lab.evals.simulation.own_mutants import OWN_MUTANTS
+from lab.evals.simulation.world import patch
 
 SEEDS_PER_MUTANT = 30
 """Every bug shows within so many seeds; see the module's command for how soon."""

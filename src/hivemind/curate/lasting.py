@@ -1,7 +1,7 @@
 """Decide whether a sentence that a person typed holds beyond the task at hand, and which kind of memory it is.
 
 A weighted sum of the form of the sentence (`statement_forms`) and of what an encoder reads in it, which was trained to
-answer as a network with four times its layers does. `training/lasting` trains both and measures them on people they
+answer as a network with four times its layers does. `lab/training/lasting` trains both and measures them on people they
 were not trained on.
 """
 

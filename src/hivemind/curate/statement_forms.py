@@ -1,6 +1,6 @@
 """The form of a sentence in a prompt: what its words and its place say about whether it holds beyond the task.
 
-Each pattern is one number of the lasting-statement model; `training/lasting` measures what each is worth.
+Each pattern is one number of the lasting-statement model; `lab/training/lasting` measures what each is worth.
 """
 
 import re

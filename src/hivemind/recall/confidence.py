@@ -25,7 +25,7 @@ RARE_WORD_WEIGHT = 3
 BEHIND_BEST_WEIGHT = 0.6
 """How much of the distance to the best score is taken off the cosine: what ranks far behind seldom answers too."""
 STEEPNESS = 14
-"""Of the logistic curve; like the weight above, fitted on small stores by ``python -m evals.recall --fit``."""
+"""Of the logistic curve; like the weight above, fitted on small stores by ``python -m lab.evals.recall --fit``."""
 
 
 def repeat_rare_words(words: Sequence[str], rank_word: Callable[[str], int | None]) -> list[str]:

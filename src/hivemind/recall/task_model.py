@@ -1,7 +1,7 @@
 """Compare a task with rules: what its vector shares with every task is removed, and its kind says if rules apply.
 
 Every task is close to notes that sound like tasks, and most rules govern changes of behaviour, not questions, renamings
-or documentation. ``python -m evals.recall --fit`` learns both from tasks and writes the file.
+or documentation. ``python -m lab.evals.recall --fit`` learns both from tasks and writes the file.
 """
 
 from functools import cache

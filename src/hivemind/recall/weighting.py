@@ -17,7 +17,7 @@ from hivemind.text.tokenise import extract_terms, measure_share
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fusion:
-    """How words and meaning are mixed; ``python -m benchmarks.retrieval DATA --fusion`` compares other values."""
+    """How words and meaning are mixed; ``python -m lab.benchmarks.retrieval DATA --fusion`` compares other values."""
 
     prose_weight: float = 0.4
     """The weight of words among candidates that are prose; meaning has the rest."""

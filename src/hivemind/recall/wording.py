@@ -1,7 +1,7 @@
 """The encoder that reads how people word things: the embedding model with small changes to its layers.
 
 The changes are products of two narrow matrices each (LoRA), so that they take a fraction of the size of the model.
-`training/lasting` trains them.
+`lab/training/lasting` trains them.
 """
 
 from functools import cache

@@ -41,7 +41,7 @@ WEIGHTS = {
     "plural": -1.46,
 }
 """Logistic regression over the tuning pairs of ``tests/governance/contradictions.jsonl`` and 1,500 unrelated pairs;
-``python -m evals.contradiction`` fits them again."""
+``python -m lab.evals.contradiction`` fits them again."""
 POSSIBLE, CERTAIN = 1.5, 2.0
 """Scores; by cross-validation 3 % of look-alikes reach the first, and half as many the second."""
 

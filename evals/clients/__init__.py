@@ -1,1 +1,0 @@
-"""Test real clients offline after a plain ``hivemind install``: ``python -m evals.clients [NAME …]``."""

@@ -1,0 +1,1 @@
+"""Measurements, evaluations and the training of our models; not part of the package."""

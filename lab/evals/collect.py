@@ -1,0 +1,80 @@
+"""Save the scorecard's results that no benchmark saves itself: the scripted agent, the governance tests, staleness.
+
+python -m lab.evals.collect
+"""
+
+import contextlib
+import io
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from hivemind.evaluation.harness import CONDITIONS
+from lab.benchmarks import results
+from lab.benchmarks.code import print_score
+from lab.evals import governance, suites
+
+SUITES = (*governance.SUITES, "tests/journeys/test_scopes.py")
+GROUPS = {
+    "correction matrix": "matrix or contradiction_is_told or dispute or one_current_value or does_not_come_back",
+    "deletion walk": "erasing or erased_content or forgetting or erasures",
+    "isolation": "in_no_other or elsewhere_is_looked_at or does_not_inherit or named_store",
+}
+"""The tests of each group, as pytest expressions on their names."""
+
+
+def main() -> None:
+    """Run all three."""
+    measure_scripted_agent()
+    measure_governance()
+    measure_staleness()
+
+
+def measure_scripted_agent() -> None:
+    """Save how well the scripted agent does with and without memory."""
+    command = ["hivemind", "eval", "--conditions", ",".join(CONDITIONS)]
+    process = subprocess.run(
+        [sys.executable, "-m", *command, "--json"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    totals = json.loads(process.stdout)["totals"]
+    results.save(
+        "eval", data="five tasks in a repository built by the harness", configuration="scripted agent, as installed",
+        figures=totals, made_by=" ".join(command),
+    )  # fmt: skip
+
+
+def measure_governance() -> None:
+    """Save how many governance tests pass, by group."""
+    figures = {}
+    for group, words in GROUPS.items():
+        with tempfile.TemporaryDirectory() as directory:
+            report = Path(directory) / "report.xml"
+            suites.run("-k", words, f"--junitxml={report}", *SUITES, stdout=subprocess.DEVNULL)
+            suite = ET.parse(report).getroot()[0]
+        total, failures = int(suite.get("tests", 0)), int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        figures[group] = {"held": total - failures, "of": total}
+    results.save(
+        "governance", data="built by the tests", configuration="tests of our suites, counted", figures=figures,
+        made_by="python -m lab.evals.collect",
+    )  # fmt: skip
+
+
+def measure_staleness() -> None:
+    """Save the precision of followed symbols and the recall of renames."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        print_score([suites.ROOT / "lab" / "benchmarks" / "code_labels.tsv"])
+    precision, recall = (float(percentage) for percentage in re.findall(r"([\d.]+)%", output.getvalue()))
+    results.save(
+        "staleness", data="108 labelled symbols of four repositories", configuration="as installed",
+        figures={"precision %": precision, "recall %": recall},
+        made_by="python -m lab.benchmarks.code score lab/benchmarks/code_labels.tsv",
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
