@@ -2,19 +2,13 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 
-from hivemind import Hivemind, Scope
-from hivemind.app.context import Context
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
-from hivemind.model.scope import Repository
-from hivemind.settings import Settings
-from hivemind.store import FILE, ID_FILE, Store, projector, sync_state
+from hivemind.store import FILE, ID_FILE, Store, projector
 from hivemind.store.integrity import find_stray_bits
 from hivemind.store.sqlite import Sqlite
 from tests.command_line import run
-from tests.conftest import PERSON, Clock
 
 
 @pytest.fixture
@@ -90,28 +84,6 @@ def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match="file"):
         Store.open(tmp_path / "file" / "below")
-
-
-def test_a_store_of_format_1_opens_and_what_it_held_for_the_team_is_shared_only_by_publishing(tmp_path: Path) -> None:
-    before = apsw.Connection(str(tmp_path / FILE))
-    before.execute((Path(__file__).parent / "format_1.sql").read_text())
-    before.close()
-    repository = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
-    settings = Settings(home=tmp_path, person="ada")
-
-    mind = Hivemind(Context(Store.open(tmp_path), settings, repository, PERSON, Clock()))
-    store = mind._context.store
-    team = next(memory for memory in mind.list() if memory.scope is Scope.TEAM)
-    mind.tag(team.id, ["old"])
-
-    assert (team.text, mind.maintenance.audit()) == ("Deploys run on Thursdays", ())
-    assert len(mind.list()) == 2
-    assert sync_state.read_chain(store.db, store.chain, 0, 10) == []
-    (published,) = mind.team.publish([team.id])
-    assert [entry.header.about for entry in sync_state.read_chain(store.db, store.chain, 0, 10)] == [published.copy]
-    assert mind.show(team.id).superseded_by == published.copy
-    assert mind.maintenance.audit() == ()
-    mind.close()
 
 
 def test_the_doctor_advises_what_helps(home: Path) -> None:

@@ -529,7 +529,7 @@ def test_a_shown_memory_leaves_a_receipt(mind_on: MindOn) -> None:
     assert [one.actor for one in person.history.tokens_spent()] == ["claude-code"]
 
 
-def test_entries_from_before_the_flags_count_as_unasked_and_in_doubt_by_their_reasons(store: Store) -> None:
+def test_entries_count_as_unasked_and_in_doubt_by_their_flags_not_by_their_reasons(store: Store) -> None:
     def shown(number: int, why: str, *, is_unasked: bool = False, is_in_doubt: bool = False) -> Event:
         line = ShownMemory(
             memory_id=MemoryId(memory.about), rank=1, score=1.0, tokens=10, why=why, is_in_doubt=is_in_doubt
@@ -538,15 +538,15 @@ def test_entries_from_before_the_flags_count_as_unasked_and_in_doubt_by_their_re
         return replace(memory, id=EventId(f"r{number}"), fact=fact)
 
     memory = remembered(1)
-    old = [shown(2, "unasked; holds here"), shown(3, "shares words; app.py: body changed: verify before acting")]
-    new = [shown(4, "holds here", is_unasked=True), shown(5, "shares words", is_in_doubt=True)]
-    store.record([memory, *old, *new, shown(6, "shares words")])
+    unflagged = [shown(2, "unasked; holds here"), shown(3, "app.py: body changed: verify before acting")]
+    flagged = [shown(4, "holds here", is_unasked=True), shown(5, "shares words", is_in_doubt=True)]
+    store.record([memory, *unflagged, *flagged, shown(6, "shares words")])
 
     spent = {
         session.session_id: (session.prompts, session.recalls) for session in receipts.summarise_sessions(store.db)
     }
-    assert spent == {"s2": (1, 0), "s3": (0, 1), "s4": (1, 0), "s5": (0, 1), "s6": (0, 1)}
-    assert receipts.count_by_day(store.db, "2026-03-01") == [("2026-03-01", 3, 2, 0, 0)]
+    assert spent == {"s2": (0, 1), "s3": (0, 1), "s4": (1, 0), "s5": (0, 1), "s6": (0, 1)}
+    assert receipts.count_by_day(store.db, "2026-03-01") == [("2026-03-01", 4, 1, 0, 0)]
 
 
 # -- governance ------------------------------------------------------------------------------------

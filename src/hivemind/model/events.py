@@ -269,7 +269,7 @@ class ShownMemory:
     tokens: int
     why: str
     is_in_doubt: bool = False
-    """Whether its code had changed; older entries say so only in ``why``."""
+    """Whether its code had changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +289,7 @@ class MemoriesRecalled:
     shown: tuple[ShownMemory, ...]
     session_id: ForeignId = ""
     is_unasked: bool = False
-    """Whether nobody asked for them; older entries say so only in ``why``."""
+    """Whether nobody asked for them."""
     sessions: tuple[ShownSessionPassage, ...] = ()
     """Passages of past sessions that were shown with them."""
     occasion: str = ""

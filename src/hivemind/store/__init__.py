@@ -228,7 +228,8 @@ def _prepare(db: Sqlite, directory: Path | None = None, *, may_rebuild: bool = T
     with db.transaction():
         # Read again under the lock: another process may have upgraded the store in between.
         format_version = int(db.value("PRAGMA user_version"))
-        if not 0 <= format_version <= HIGHEST_FORMAT:
+        # Format 1 was never released.
+        if format_version == 1 or not 0 <= format_version <= HIGHEST_FORMAT:
             raise StoreDamaged("the store is damaged: its header is wrong; run 'hivemind repair'")
         if format_version == 0:
             create_tables(db)
@@ -239,9 +240,6 @@ def _prepare(db: Sqlite, directory: Path | None = None, *, may_rebuild: bool = T
                 "a newer hivemind wrote this store; upgrade with 'pip install -U hivemind-memory'. If you have the"
                 " newest, the file is damaged: restore a backup with 'hivemind backup restore'"
             )
-        if format_version == 1:
-            db.execute(log.UPGRADE_FROM_1 + log.SHARING_SCHEMA + sync_state.SCHEMA)
-            db.execute(f"PRAGMA user_version = {FORMAT}")
         if derived_by < projector.VERSION:
             if not may_rebuild:
                 raise StoreOutdated("an older hivemind wrote this store; 'hivemind status' upgrades it")
@@ -265,7 +263,7 @@ def _build_tables_anew(db: Sqlite, directory: Path | None) -> None:
 
 def create_tables(db: Database) -> None:
     """Create all tables of a new store, with a new identity."""
-    db.execute(IDENTITY + log.SCHEMA + log.SHARING_SCHEMA + sync_state.SCHEMA + projector.SCHEMA)
+    db.execute(IDENTITY + log.SCHEMA + sync_state.SCHEMA + projector.SCHEMA)
     identity = (os.urandom(16).hex(), os.urandom(16).hex(), os.urandom(32))
     db.execute("INSERT INTO identity VALUES (?, ?, ?)", *identity)
     projector.create_tables(db)

@@ -76,9 +76,6 @@ CREATE TABLE bodies (
 CREATE TABLE erased (             -- memories and entries whose content must not be stored again
     name TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
-"""
-
-SHARING_SCHEMA = """
 CREATE TABLE absent (             -- entries that came without content, were refused, or wait for it to come again
     position INTEGER PRIMARY KEY REFERENCES events (position)
 ) STRICT;
@@ -91,15 +88,7 @@ BEGIN SELECT RAISE(ABORT, 'only what is the team''s can stand in a chain that is
 CREATE TRIGGER a_chain_never_becomes_shared BEFORE UPDATE OF shared ON devices WHEN NEW.shared <> OLD.shared
 BEGIN SELECT RAISE(ABORT, 'a chain never changes whether it is shared'); END;
 """
-"""Tables and triggers for sharing; the database itself keeps private events out of shared chains."""
-
-UPGRADE_FROM_1 = """
-ALTER TABLE devices ADD COLUMN shared INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE devices ADD COLUMN person TEXT NOT NULL DEFAULT '';
-ALTER TABLE devices ADD COLUMN cursor INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE devices ADD COLUMN last_seen_at TEXT NOT NULL DEFAULT '';
-"""
-"""A log of format 1 had a single chain; team events in it stay there and are not shared."""
+"""By its triggers, the database itself keeps private events out of shared chains."""
 
 TABLES = ("devices", "events", "bodies", "absent", "erased")
 """In the order of their foreign keys."""
@@ -164,7 +153,7 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
         # An event that is recorded twice, as after a crash, is stored once.
         if db.one("SELECT 1 FROM events WHERE id = ?", event.id):
             continue
-        chain = _chain_for(db, device, tips[device][0], event)
+        chain = derive_shared_chain(device) if event.scope is Scope.TEAM else device
         # Only when it is needed, because this creates the chain.
         if chain not in tips:
             tips[chain] = ensure_chain(db, chain, is_shared=True)
@@ -505,14 +494,6 @@ def ensure_chain(db: Database, device: str, *, is_shared: bool) -> tuple[int, in
     row = db.one("SELECT key, last_seq, last_hash FROM devices WHERE id = ?", device)
     assert row is not None
     return row[0], row[1], row[2]
-
-
-def _chain_for(db: Database, device: str, key: int, event: Event) -> str:
-    """The chain for an event: team events are shared, unless their memory began in the device's own chain."""
-    if event.scope is not Scope.TEAM:
-        return device
-    began_here = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND device = ? AND scope = 'team' LIMIT 1"
-    return device if db.one(began_here, event.about, key) else derive_shared_chain(device)
 
 
 def add_header(db: Database, key: int, header: Header) -> int:

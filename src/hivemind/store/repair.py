@@ -45,7 +45,6 @@ SHAPES: dict[str, tuple[type, ...]] = {
     "erased": (str,),
 }
 """The types of the columns of the log's tables, which no other table shares unless ``_verify`` says so."""
-DEVICE_DEFAULTS: Row = (None, "", 0, "", 0, "", 0, "")
 HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -220,8 +219,7 @@ def salvage_store(directory: Path) -> Salvage | None:
 
 def _recognise(key: int | None, values: Row) -> str:
     """The table of a row by the types of its columns; in a damaged file nothing else says it."""
-    # An older program added columns to this table without writing them into its rows.
-    types = (*map(type, values), *SHAPES["devices"][len(values) :]) if len(values) == 4 else tuple(map(type, values))
+    types = tuple(map(type, values))
     table = next((table for table, shape in SHAPES.items() if shape == types), "")
     is_plausible = (key is None) == (table == "erased") and (table != "devices" or HASH.fullmatch(values[3]))
     return table if is_plausible else ""
@@ -229,7 +227,7 @@ def _recognise(key: int | None, values: Row) -> str:
 
 def _verify(tables: dict[str, dict[Any, Row]], name: str, own_device: str, secret: bytes) -> Salvage:
     # Devices: key, id, last_seq, last_hash. Events: position, id, device, device_seq, prev_hash.
-    devices = {key: row + DEVICE_DEFAULTS[len(row) :] for key, row in tables["devices"].items()}
+    devices = tables["devices"]
     chains: dict[int, dict[int, Row]] = defaultdict(dict)
     for row in tables["events"].values():
         # A damaged row may name a device that does not exist.

@@ -78,8 +78,7 @@ def load_state(store_directory: Path) -> DeviceState | None:
     try:
         values = json.loads(file.read_text("utf-8"))
         state = from_plain(DeviceState, values)
-        # Files of earlier versions have no checksum.
-        is_whole = values.get(CHECKSUM, _compute_checksum(state)) == _compute_checksum(state)
+        is_whole = values[CHECKSUM] == _compute_checksum(state)
     except (ValueError, KeyError, TypeError, AttributeError):
         is_whole = False
     if not is_whole:

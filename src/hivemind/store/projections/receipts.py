@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import astuple
 
 from hivemind.formats.codec import from_row
-from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped, ShownMemory
+from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
 from hivemind.model.ids import EventId, MemoryId, ReceiptId
 from hivemind.model.recall import Occasion, Receipt, Spent
 from hivemind.model.scope import Visibility
@@ -51,11 +52,10 @@ def apply(db: Database, event: Event) -> None:
                 f"INSERT INTO receipts ({COLUMNS}, is_unasked, is_in_doubt)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    (event.id, line.memory_id, event.at, event.actor, fact.session_id, fact.query,
-                     line.rank, line.score, line.tokens, line.why, fact.occasion, *_read_flags(fact, line))
-                    for line in fact.shown
+                    (*astuple(receipt), int(fact.is_unasked), int(line.is_in_doubt))
+                    for receipt, line in zip(list_lines(event), fact.shown, strict=True)
                 ),
-            )  # fmt: skip
+            )
         case MemoryErased() | ObservationsDropped() as fact:
             db.many("DELETE FROM receipts WHERE id = ?", [(entry_id,) for entry_id in fact.bodies])
 
@@ -72,14 +72,6 @@ def list_lines(event: Event) -> list[Receipt]:
         )
         for line in fact.shown
     ]  # fmt: skip
-
-
-def _read_flags(fact: MemoriesRecalled, line: ShownMemory) -> tuple[int, int]:
-    """Whether a memory was shown unasked, and whether it was in doubt."""
-    # Entries from before there were flags have only these words in their reasons.
-    is_unasked = fact.is_unasked or line.why.startswith("unasked")
-    is_in_doubt = line.is_in_doubt or ": verify before acting" in line.why
-    return int(is_unasked), int(is_in_doubt)
 
 
 def find_by_memory(db: Database, memory_id: MemoryId, sight: Visibility) -> list[Receipt]:
