@@ -95,7 +95,7 @@ def fit(pairs: Sequence[Pair]) -> Weights:
 
 def _make_pair(row: dict[str, str | bool]) -> Pair:
     comparisons = [
-        (newer, older, compare_statements(newer, older))
+        compare_statements(newer, older)
         for newer in parse_statements(str(row["newer"]))
         for older in parse_statements(str(row["older"]))
     ]
@@ -103,11 +103,9 @@ def _make_pair(row: dict[str, str | bool]) -> Pair:
         group=f"{row['writer']} {row['kind']}" if row["writer"] == "careless" else str(row["writer"]),
         is_held_out=row["split"] == "held-out",
         contradicts=bool(row["contradicts"]),
-        is_certain=any(comparison and not isinstance(comparison, Difference) for _, _, comparison in comparisons),
+        is_certain=any(comparison and not isinstance(comparison, Difference) for comparison in comparisons),
         evidence=tuple(
-            measure_evidence(newer, older, comparison)
-            for newer, older, comparison in comparisons
-            if isinstance(comparison, Difference)
+            measure_evidence(comparison) for comparison in comparisons if isinstance(comparison, Difference)
         ),
     )
 

@@ -1,6 +1,8 @@
-"""Word lists of English for parsing notes: connecting words, negations, synonyms and the like."""
+"""English for parsing notes: connecting words, negations, synonyms, stems, and amounts, days and dates as values."""
 
+import re
 from enum import Enum, auto
+from typing import NamedTuple
 
 
 class Slot(Enum):
@@ -46,13 +48,8 @@ CONNECTIVES: dict[str, Slot] = {
     }.items()
     for word in group.split()
 }
-PURPOSES = {word: slot for word, slot in CONNECTIVES.items() if slot is Slot.FOR}
-TOPICAL = word_set("has have supports support returns return fetches")
-"""Connecting words that are also part of the topic."""
 AUXILIARIES = word_set("has have had")
 PREDICATES = frozenset({Slot.IS, Slot.USE, Slot.MANY})
-VERBS = frozenset(word for word, slot in CONNECTIVES.items() if slot in PREDICATES)
-"""A text with one of these is a sentence."""
 RUNNING = word_set("run runs running")
 """Something may run in several places, but runs on one platform."""
 TOOLS = frozenset({Slot.USE, Slot.BY, Slot.IN})
@@ -89,14 +86,11 @@ SYNONYMS = {
 """Words mapped to a common stem, because they mean the same."""
 SWITCHES = OPPOSITES.keys() | SYNONYMS.keys() | {"on", "no"}
 """Words for which another note may use a different word, so that they are not searched for."""
-SWITCHED = word_set("turn turns turned switch switched")
 
-REFERRING = word_set(
+LIGHT = word_set(
     "a an the our my your its their his her we i you they he she it this that these those there us them everyone"
     " everything everybody anybody somebody team project all one's ok okay fine allowed permitted done again"
-)
-LIGHT = REFERRING | word_set(
-    "just now currently always please still really actually finally only ever usually generally sadly careful hey free"
+    " just now currently always please still really actually finally only ever usually generally sadly careful hey free"
     " feel may could should must shall will would might do does did being get gets got go goes going gone run runs"
     " running ran make makes made making keep keeps kept set sets put puts take takes taking taken anymore longer then"
     " so also too well yet already today yesterday week last days recently sort thing things kind like settled settle"
@@ -109,22 +103,12 @@ LIGHT = REFERRING | word_set(
     " btw fyi times anytime"
 )
 """Words that add nothing to the topic or the value."""
-PERSONS = word_set("i we you they he she it")
 
 ADDING = word_set("also too additionally besides plus another")
 EXCEPTING = word_set("only except unless")
-CHANGING = word_set(
-    "moved moving raised lowered increased decreased reduced bumped switched switching migrated migrating changed"
-    " replaced became handed took"
-)
 EVENTS = word_set("fix fixed lost found debugged investigated noticed reverted refactored")
 """Verbs for one-time events, which contradict nothing."""
-DEFINITE = (" is the ", " is our ", " is now the ", " is now our ")
 ASKING = word_set("maybe perhaps whether wondering considering might")
-ASKING_FIRST = word_set("open todo question idea proposal")
-ASKING_PHRASES = ("should we", "not sure", "to be decided", "find out", "to decide", "check if")
-INTRODUCTIONS = word_set("in on at for during if when until with from")
-"""A sentence that begins with one of these is one clause, even if it has commas."""
 NUMBERED = word_set(
     "number no step task phase part chapter section stage item case example option issue pr ticket rule figure table"
 )
@@ -135,7 +119,7 @@ LIMITS = {
     for limit, group in {
         "staging": "staging stage stg",
         "production": "prod production",
-        "development": "dev development locally laptop localhost",
+        "development": "dev development local locally laptop localhost",
         "sandbox": "sandbox",
         "canary": "canary",
         "test": "qa uat",
@@ -144,8 +128,6 @@ LIMITS = {
     for word in group.split()
 }
 """Words for environments; a statement about one need not be true in another."""
-LOCAL_THINGS = word_set("machine setup dev development env environment stack server database")
-"""A local database belongs to development; a local disk or a local time does not."""
 
 GIVING_UP = word_set(
     "not never instead rather replaced replaces replacing superseded dropped drop rid abandoned away from over stop"
@@ -190,3 +172,116 @@ def stem(word: str) -> str:
             word = word[:-1] if is_doubled else word
             break
     return word.rstrip("e") if len(word) > 3 else word
+
+
+class Type(Enum):
+    """The type of a word; only words of one type can be compared."""
+
+    WORD = auto()
+    NAME = auto()
+    INSTANCE = auto()
+    """Which of several is meant, as in "server 2 is slow"."""
+    NUMBER = auto()
+    TIME = auto()
+    SIZE = auto()
+    SHARE = auto()
+    DATE = auto()
+
+
+QUANTITIES = frozenset({Type.NUMBER, Type.TIME, Type.SIZE, Type.SHARE, Type.DATE})
+
+
+class Quantity(NamedTuple):
+    """A number with its unit, a day or a date, as one value."""
+
+    value: str
+    type: Type
+    following: int = 0
+    """How many of the next words belong to it."""
+
+
+NUMBER = r"v?(?P<digits>\d[\d.,]*)(?P<unit>%|[a-z]{0,4})$"
+DATE = r"\d{4}-\d\d(?:-\d\d)?$|q[1-4]$|\d{1,2}:\d\d$|\d{1,2}(?::\d\d)?[ap]m$|midnight$|noon$"
+DAY_OF_MONTH = r"\d{1,2}(?:st|nd|rd|th)?$"
+
+NUMBER_WORDS = dict(
+    zip(
+        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+        map(str, range(1, 11)),
+        strict=True,
+    )
+)
+UNITS: dict[str, tuple[Type, float]] = {
+    unit: (type, factor)
+    for group, type, factor in (
+        ("ms millisecond milliseconds", Type.TIME, 0.001),
+        ("s sec secs second seconds", Type.TIME, 1),
+        ("m min mins minute minutes", Type.TIME, 60),
+        ("h hr hrs hour hours hourly", Type.TIME, 3600),
+        ("d day days daily nightly", Type.TIME, 86_400),
+        ("week weeks weekly", Type.TIME, 604_800),
+        ("month months monthly", Type.TIME, 2_592_000),
+        ("quarter quarters quarterly", Type.TIME, 7_776_000),
+        ("year years yearly", Type.TIME, 31_536_000),
+        # Decimal and binary units count as equal.
+        ("kb kib", Type.SIZE, 1),
+        ("mb mib", Type.SIZE, 1e3),
+        ("gb gib", Type.SIZE, 1e6),
+        ("tb tib", Type.SIZE, 1e9),
+        ("% percent", Type.SHARE, 1),
+    )
+    for unit in group.split()
+}
+PERIODS = frozenset(
+    ("hour", "day", "week", "month", "quarter", "year", "hourly", "daily", "nightly", "weekly", "monthly", "quarterly",
+     "yearly")
+)  # fmt: skip
+"""Words that are a duration without a number, as in "every month" or "partitioned by day"."""
+WEEK = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+DAYS = {form: day for day in WEEK for form in (day, f"{day}s")}
+YEAR = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+MONTHS = {form: month for month in YEAR for form in (month, month[:3])} | {"sept": "september"}
+NOT_ONLY_MONTHS = frozenset(("may", "mar", "march", "dec"))
+"""Names of months that are also ordinary words or abbreviations; they count as months only beside a day."""
+
+
+def parse_quantity(word: str, following: list[str]) -> Quantity | None:
+    """Parse a quantity that begins with this lower-case word; none if it begins none."""
+    if word in PERIODS:
+        return Quantity(f"{UNITS[word][1]:g}", Type.TIME)
+    return _parse_date(word, following) or _parse_number(NUMBER_WORDS.get(word, word), following)
+
+
+def _parse_date(word: str, following: list[str]) -> Quantity | None:
+    after = following[0] if following else ""
+    if word in DAYS:
+        return Quantity(DAYS[word], Type.DATE)
+    if word in MONTHS and re.match(DAY_OF_MONTH, after):
+        return Quantity(f"{MONTHS[word]} {_keep_digits(after)}", Type.DATE, 1)
+    if after in MONTHS and re.match(DAY_OF_MONTH, word):
+        # A year is consumed but not compared: "12 March" and "12 March 2026" are the same day.
+        has_year = len(following) > 1 and following[1].isdigit() and len(following[1]) == 4
+        return Quantity(f"{MONTHS[after]} {_keep_digits(word)}", Type.DATE, 1 + has_year)
+    if word in MONTHS and word not in NOT_ONLY_MONTHS:
+        return Quantity(MONTHS[word], Type.DATE)
+    return Quantity(word, Type.DATE) if re.match(DATE, word) else None
+
+
+def _parse_number(word: str, following: list[str]) -> Quantity | None:
+    match = re.match(NUMBER, word)
+    if not match:
+        return None
+    digits, unit = match["digits"].replace(",", "").rstrip("."), match["unit"]
+    is_separate = not unit and bool(following) and following[0] in UNITS
+    type_and_factor = UNITS.get(following[0] if is_separate else unit)
+    # Two dots make a version number, not a decimal.
+    if type_and_factor and digits.count(".") < 2:
+        return Quantity(f"{float(digits) * type_and_factor[1]:g}", type_and_factor[0], int(is_separate))
+    return Quantity(f"{digits}{unit}", Type.NUMBER)
+
+
+def _keep_digits(text: str) -> str:
+    return "".join(filter(str.isdigit, text))

@@ -6,12 +6,11 @@ commands compare nothing.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hivemind.text import grammar
-from hivemind.text.grammar import Slot, is_plural, stem
-from hivemind.text.quantities import QUANTITIES, Type, parse_quantity
+from hivemind.text.grammar import QUANTITIES, Slot, Type, is_plural, parse_quantity, stem
 
 LONGEST_TEXT, MOST_SENTENCES = 400, 3
 """Characters, and sentences; a longer note is a list or a report."""
@@ -32,8 +31,6 @@ ASIDE = r"\([^()]*\)"
 SETTING = r"(?P<key>(?:[^:=,]{1,60}: )?[^:=,]{1,40}?)\s*[:=]\s+(?P<value>(?:[^,:]|:(?! ))+)(?:,|$)"
 AMOUNT_OR_FOLDER = r"\d|[\w.]+/"
 TOKEN = r"`[^`\s]*`|\"[^\"\s]*\"|[=:](?=\s|$)|w/|[\w.+#/@%*$~{}:-]*\w(?:'\w+)?[+#%/*]*|[<>]=?"
-FILE = r"\w\.\w{1,5}$"
-IN_FAVOUR = r"(?i)\bin favou?r of\b"
 
 
 # Named tuples, because creating a frozen dataclass adds a millisecond to every start of the program.
@@ -58,13 +55,10 @@ class Statement(NamedTuple):
     limits: frozenset[str] = frozenset()
     """The environments it is limited to."""
     is_negated: bool = False
-    is_change: bool = False
     is_event: bool = False
     is_exception: bool = False
     is_addition: bool = False
     """It names one more of several: "also", "too"."""
-    is_definite: bool = False
-    """It names the only value of something: "Main is the default branch"."""
 
     def inside(self, place: int) -> tuple[Word, ...]:
         """The words of one slot."""
@@ -120,23 +114,20 @@ def _split_sentences(text: str) -> Iterator[str]:
 
 
 def _is_question(sentence: str) -> bool:
-    lower_sentence, words = sentence.lower(), _split_words(sentence)
-    is_asking = bool(grammar.ASKING.intersection(words)) or words[0] in grammar.ASKING_FIRST
-    return is_asking or any(phrase in lower_sentence for phrase in grammar.ASKING_PHRASES)
+    return not grammar.ASKING.isdisjoint(_split_words(sentence))
 
 
 def _parse_sentence(sentence: str) -> list[Statement]:
     words = _split_words(sentence)
     common = Statement(
         given_up=_find_given_up(sentence, words),
-        limits=_find_limits(words),
-        is_change=not grammar.CHANGING.isdisjoint(words),
+        limits=frozenset(grammar.LIMITS[word] for word in words if word in grammar.LIMITS),
         is_event=not grammar.EVENTS.isdisjoint(words[:3]),
         is_addition=not grammar.ADDING.isdisjoint(words) or "as well" in sentence.lower(),
     )
     if common.given_up:
         # What is given up must not be parsed as used.
-        sentence = re.sub(grammar.GIVEN_UP, " ", re.sub(IN_FAVOUR, "with", sentence))
+        sentence = re.sub(grammar.GIVEN_UP, " ", sentence)
     claims = [statement for clause in _split_clauses(sentence) if (statement := _parse_clause(clause, common))]
     return claims or ([common] if common.given_up else [])
 
@@ -154,23 +145,10 @@ def _find_given_up(sentence: str, words: Sequence[str]) -> frozenset[str]:
     return frozenset(stem(name) for name in names if name.lower() not in grammar.NAMELESS)
 
 
-def _find_limits(words: Sequence[str]) -> frozenset[str]:
-    limits = {grammar.LIMITS[word] for word in words if word in grammar.LIMITS}
-    if "local" in words:
-        index = words.index("local")
-        after = words[index + 1] if index + 1 < len(words) else ""
-        if index == 0 or words[index - 1] == "my" or not after or after in grammar.LOCAL_THINGS:
-            limits.add("development")
-    return frozenset(limits)
-
-
 def _split_clauses(sentence: str) -> list[str]:
     if _parse_setting(sentence):
         return [sentence]
-    sentence = re.sub(ASIDE, " ", sentence)
-    if _split_words(sentence)[0] in grammar.INTRODUCTIONS:
-        return [sentence.replace(",", " ")]
-    return re.split(CLAUSE_END, sentence)
+    return re.split(CLAUSE_END, re.sub(ASIDE, " ", sentence))
 
 
 def _parse_setting(sentence: str) -> tuple[str, str] | None:
@@ -182,12 +160,11 @@ def _parse_setting(sentence: str) -> tuple[str, str] | None:
     topic, words = key.rpartition(": ")[2].lower().split(), value.lower().split()
     if not 0 < len(topic) <= LONGEST_KEY or not 0 < len(words) <= LONGEST_VALUE or len(key) < SHORTEST_KEY:
         return None
-    is_sentence = not grammar.PERSONS.isdisjoint(topic) or not grammar.VERBS.isdisjoint(words)
     # Under a plural key a word is one of several values; an amount or a folder applies to all of them.
     is_list = is_plural(topic[-1]) and not re.match(AMOUNT_OR_FOLDER, value)
     # A command or a file in backticks is also one of several.
     is_entry = value[0] == value[-1] == "`" and "`" not in key
-    return None if is_sentence or is_list or is_entry else (key, value)
+    return None if is_list or is_entry else (key, value)
 
 
 def _parse_clause(clause: str, common: Statement) -> Statement | None:
@@ -197,18 +174,14 @@ def _parse_clause(clause: str, common: Statement) -> Statement | None:
         parser.read_value(setting[1])
     else:
         parser.read(clause)
-    # "Moved from A to B" gives up A.
-    abandoned_stems = {word.stem for word in parser.words if common.is_change and word.slot is Slot.FROM}
-    words = tuple(word for word in parser.words if word.stem not in abandoned_stems)
+    words = tuple(parser.words)
     if not words or len(words) > MOST_WORDS:
         return None
     return common._replace(
         words=words,
         stems=frozenset(word.stem for word in words),
-        given_up=common.given_up | abandoned_stems,
         is_negated=parser.negations % 2 == 1,  # Two negations cancel each other.
         is_exception=not grammar.EXCEPTING.isdisjoint(_split_words(clause)),
-        is_definite=any(phrase in clause.lower() for phrase in grammar.DEFINITE),
     )
 
 
@@ -222,23 +195,20 @@ class _Parser:
         self._is_value = False
 
     def read(self, text: str) -> None:
-        """Parse a clause, in which connecting words begin slots."""
-        self._read(text, grammar.CONNECTIVES)
-
-    def read_value(self, text: str) -> None:
-        """Parse the text after a colon: all of it is one value, except a purpose ("for …")."""
-        self._open(Slot.IS)
-        self._is_value = True
-        self._read(text, grammar.PURPOSES)
-
-    def _read(self, text: str, connectives: Mapping[str, Slot]) -> None:
+        """Parse a clause, in which connecting words begin slots, or the rest of a value."""
         tokens = re.findall(TOKEN, text)
         at = 0
         while at < len(tokens):
             before = tokens[at - 1].lower() if at else ""
-            at += self._take(tokens[at], before, [token.lower() for token in tokens[at + 1 : at + 3]], connectives)
+            at += self._take(tokens[at], before, [token.lower() for token in tokens[at + 1 : at + 3]])
 
-    def _take(self, token: str, before: str, following: list[str], connectives: Mapping[str, Slot]) -> int:
+    def read_value(self, text: str) -> None:
+        """Parse the text after a colon: all of it is one value."""
+        self._open(Slot.IS)
+        self._is_value = True
+        self.read(text)
+
+    def _take(self, token: str, before: str, following: list[str]) -> int:
         """Parse a token; returns how many tokens were used."""
         low = token.lower()
         if before in grammar.NUMBERED and low[0].isdigit():
@@ -250,18 +220,19 @@ class _Parser:
             return token_count
         elif self._is_polarity(low, token, before, following):
             pass
-        elif low in connectives:
-            self._connect(low, token, before, connectives[low])
+        elif low in grammar.CONNECTIVES:
+            if not self._is_value:
+                self._connect(low, before)
         elif low in grammar.LIGHT:
             if self._is_name(token, before, following):
                 self._add(low, Type.NAME, token)
-        elif low not in grammar.LIMITS and low not in grammar.CONNECTIVES:
+        elif low not in grammar.LIMITS:
             self._add(_find_stem(low), _find_type(token, is_first=not before), token)
         return 1
 
     def _is_polarity(self, low: str, token: str, before: str, following: list[str]) -> bool:
         """Parse a word of polarity such as "not" or "disabled"; returns whether it is one."""
-        if low == "on" and _is_state(before, following):
+        if low == "on" and _is_state(following):
             self._add(grammar.ENABLED, Type.WORD, token)
         # A "no" at the end is a value, as in "Debug: no"; it is handled below.
         elif low in grammar.NEGATIONS and (low != "no" or following):
@@ -273,17 +244,13 @@ class _Parser:
             return False
         return True
 
-    def _connect(self, low: str, token: str, before: str, slot: Slot) -> None:
-        if low in grammar.TOPICAL:
-            self._add(_find_stem(low), Type.WORD, token)
+    def _connect(self, low: str, before: str) -> None:
         # Two steps may not change places: "before" is the opposite of "after".
         self.negations += low == "before"
-        self._open(Slot.MANY if low == "in" and before in grammar.RUNNING else slot)
+        self._open(Slot.MANY if low == "in" and before in grammar.RUNNING else grammar.CONNECTIVES[low])
 
     def _is_name(self, token: str, before: str, following: list[str]) -> bool:
         """Whether a common word is the name of a tool, as in "build with make" or "Language: Go"."""
-        if token.lower() in grammar.REFERRING and not (token.isupper() and len(token) > 1):
-            return False
         is_alone = not self.words or self.words[-1].place != self._place
         is_all = is_alone and (not following or following[0] in grammar.CONNECTIVES)
         is_capital = token != token.lower() and bool(before)
@@ -314,9 +281,9 @@ def _count_idle_tokens(low: str, before: str, following: list[str]) -> int:
     return 2 if is_empty else 0
 
 
-def _is_state(before: str, following: list[str]) -> bool:
+def _is_state(following: list[str]) -> bool:
     """Whether "on" says that something is enabled, not where it is."""
-    return not following or following[0] in {"by", "for", "in", "at"} or before in grammar.SWITCHED
+    return not following or following[0] in {"by", "for", "in", "at"}
 
 
 def _find_stem(low: str) -> str:
@@ -325,8 +292,6 @@ def _find_stem(low: str) -> str:
 
 def _find_type(token: str, *, is_first: bool) -> Type:
     plain = token.strip('`"')
-    if ("/" in plain and plain == plain.lower()) or re.search(FILE, plain):
-        return Type.PATH
     # Every sentence begins with a capital letter, so that letter is no evidence of a name.
     letters = plain[1:] if is_first else plain
     is_name = token[0] in '`"' or letters != letters.lower() or not plain.isalpha()
