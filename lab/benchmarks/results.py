@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind import __version__
-from hivemind.evaluation.harness import describe_machine
+from lab.evals.tasks.harness import describe_machine
 
 FOLDER = Path(__file__).parents[1] / "evals" / "results"
 

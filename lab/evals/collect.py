@@ -5,18 +5,17 @@ python -m lab.evals.collect
 
 import contextlib
 import io
-import json
 import re
 import subprocess
-import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from hivemind.evaluation.harness import CONDITIONS
 from lab.benchmarks import results
 from lab.benchmarks.code import print_score
 from lab.evals import governance, suites
+from lab.evals.tasks.harness import CONDITIONS, run_all, totals
+from lab.evals.tasks.task import TASKS
 
 SUITES = (*governance.SUITES, "tests/journeys/test_scopes.py")
 GROUPS = {
@@ -36,14 +35,10 @@ def main() -> None:
 
 def measure_scripted_agent() -> None:
     """Save how well the scripted agent does with and without memory."""
-    command = ["hivemind", "eval", "--conditions", ",".join(CONDITIONS)]
-    process = subprocess.run(
-        [sys.executable, "-m", *command, "--json"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    totals = json.loads(process.stdout)["totals"]
+    runs = run_all(list(TASKS), CONDITIONS, "", lambda run: None)
     results.save(
         "eval", data="five tasks in a repository built by the harness", configuration="scripted agent, as installed",
-        figures=totals, made_by=" ".join(command),
+        figures=totals(runs), made_by=f"python -m lab.evals.tasks --conditions {','.join(CONDITIONS)}",
     )  # fmt: skip
 
 

@@ -1,10 +1,10 @@
-"""Run the tasks of ``hivemind eval`` with real clients, with the scripted agent in place of their model.
+"""Run the tasks of ``lab.evals.tasks`` with real clients, with the scripted agent in place of their model.
 
-python -m lab.evals.played --npm DIR                        all clients that ``hivemind eval`` supports, one by one
+python -m lab.evals.played --npm DIR                        all clients that the tasks support, one by one
 python -m lab.evals.played --npm DIR claude-code codex      some of them
 python -m lab.evals.played --npm DIR --save                 and save the figures for the scorecard
 
-A client from npm is run by its own command, as by ``hivemind eval --agent``, with its own hooks, server, notes file,
+A client from npm is run by its own command, as by ``lab.evals.tasks --agent``, with its own hooks, server, notes file,
 permissions and shell. Only the model is replaced: a script decides by what reached the model in requests, and only
 calls the client's tools. This shows that memories arrive in a real client in a usable form, not what a model does with
 them.
@@ -23,15 +23,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.evaluation.conditions import NoMemory
-from hivemind.evaluation.harness import AGENTS_BY_PROGRAM, MEMORY_ID, Run, run_all, totals
-from hivemind.evaluation.scripted_agent import AgentTools, Note, parse_notes, work
-from hivemind.evaluation.tasks import TASKS
 from lab.benchmarks import results
 from lab.evals.clients import trial
 from lab.evals.clients.agents import CLIENTS, Client
 from lab.evals.clients.dialects import Dialect, Reply
 from lab.evals.clients.model import NO_TOOL, Model, Step, serve
+from lab.evals.tasks.conditions import NoMemory
+from lab.evals.tasks.harness import AGENTS_BY_PROGRAM, MEMORY_ID, Run, run_all, totals
+from lab.evals.tasks.scripted_agent import AgentTools, Note, parse_notes, work
+from lab.evals.tasks.task import TASKS
 
 PRINT_MARK = "printf '\\n--%s--\\n'"
 """Printed around the output of a command, because clients add their own words; the command itself does not match."""

@@ -25,7 +25,6 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from hivemind.evaluation.shop import git
 from lab.benchmarks import results
 from lab.evals.clients import trial
 from lab.evals.clients.agents import CLIENTS
@@ -33,6 +32,7 @@ from lab.evals.clients.dialects import Call, Chat, Reply, Tool
 from lab.evals.gain.agent import check_result
 from lab.evals.gain.tasks import Task, load_tasks
 from lab.evals.local_server import serve_locally
+from lab.evals.tasks.shop import git
 
 NAME = "opencode"
 TASKS = 3

@@ -237,7 +237,7 @@ memory. Targets are our own.
   is in `lab/evals/gain/PLAN.md`.
 * Six real clients ran the same tasks with that script in place of their model, which shows that notes arrive through their
   own hooks, tools and permissions too. Not run: Cline, which takes notes only after its first tool call and which
-  `hivemind eval` does not connect, and Continue, Cursor, Windsurf and Zed, which are used inside an editor.
+  our tasks do not connect, and Continue, Cursor, Windsurf and Zed, which are used inside an editor.
 * Checks are tests of our own suite, counted. Times are CPU times unless a row says otherwise, measured beside other work,
   which can add a half.
 """

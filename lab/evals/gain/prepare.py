@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.app import Hivemind
-from hivemind.evaluation.conditions import ConnectedMemory
 from hivemind.model.memory import Channel, Kind, Writer
 from hivemind.settings import Settings
 from lab.evals.gain.tasks import NOTES, Task
+from lab.evals.tasks.conditions import ConnectedMemory
 
 MOMENT = datetime(2026, 11, 2, 9, tzinfo=UTC)
 PERSON = "ada"

@@ -52,9 +52,6 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {
         "mcp": {
             "mcp": "Serve agents over the Model Context Protocol (MCP)",
         },
-        "eval": {
-            "eval": "Measure whether memory helps an agent",
-        },
     },
     "Team and transfer": {
         "sync": {

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hivemind.evaluation.harness import WITHOUT_HIVEMIND, Run, totals
-from hivemind.evaluation.tasks import TASKS
+from lab.evals.tasks.harness import WITHOUT_HIVEMIND, Run, totals
+from lab.evals.tasks.task import TASKS
 
 CHARTS = {
     "success": "tasks done right",

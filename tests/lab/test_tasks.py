@@ -6,17 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.evaluation import shop
-from hivemind.evaluation.conditions import NoMemory
-from hivemind.evaluation.harness import Run, run_all
-from hivemind.evaluation.report import rows
-from hivemind.evaluation.scripted_agent import AgentTools, parse_notes, work
-from hivemind.evaluation.tasks import TASKS
-from tests.command_line import run
+from lab.evals.tasks import shop
+from lab.evals.tasks.__main__ import main
+from lab.evals.tasks.conditions import NoMemory
+from lab.evals.tasks.harness import Run, run_all
+from lab.evals.tasks.report import rows
+from lab.evals.tasks.scripted_agent import AgentTools, parse_notes, work
+from lab.evals.tasks.task import TASKS
 
 
 def run_task(task: str, *conditions: str) -> dict[str, Run]:
     return {run.condition: run for run in run_all([task], conditions, "", lambda run: None)}
+
+
+def run_main(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["lab.evals.tasks", *arguments])
+    main()
 
 
 def successes(runs: dict[str, Run]) -> set[str]:
@@ -90,7 +95,9 @@ def test_notes_are_read_from_a_block_and_from_a_file() -> None:
     assert (file_note.text, file_note.is_doubtful, file_note.trust) == ("Use y", False, 0)
 
 
-def test_a_real_agent_is_run_by_its_command_and_the_report_loads_nothing(tmp_path: Path) -> None:
+def test_a_real_agent_is_run_by_its_command_and_the_report_loads_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent = tmp_path / "agent.py"
     agent.write_text(
         "import sys, pathlib\n"
@@ -100,11 +107,10 @@ def test_a_real_agent_is_run_by_its_command_and_the_report_loads_nothing(tmp_pat
     )
     conditions = ["--tasks", "preference", "--conditions", "none,hivemind", "--out", str(tmp_path / "out")]
 
-    result = run("eval", "--agent", f"{sys.executable} {agent} {{prompt}}", *conditions)
+    run_main(monkeypatch, "--agent", f"{sys.executable} {agent} {{prompt}}", *conditions)
 
     results = json.loads((tmp_path / "out" / "eval.json").read_text())
     page = (tmp_path / "out" / "eval.html").read_text()
-    assert result.exit_code == 0, result.output
     assert {name: sums["success"] for name, sums in results["totals"].items()} == {"none": 0, "hivemind": 1}
     assert [bool(run["told"]) for run in results["runs"]] == [False, True]
     assert "<svg" in page
@@ -128,8 +134,10 @@ def test_a_real_agent_finds_the_parse_notes_the_file_it_loads(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("wrong", [("--tasks", "nonsense"), ("--conditions", "warm")])
-def test_an_unknown_name_is_answered_with_the_known_ones(wrong: tuple[str, str]) -> None:
-    result = run("eval", *wrong)
+def test_an_unknown_name_is_answered_with_the_known_ones(
+    wrong: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        run_main(monkeypatch, *wrong)
 
-    assert result.exit_code != 0
-    assert "choose from" in str(result.exception) + result.output
+    assert "choose from" in capsys.readouterr().err

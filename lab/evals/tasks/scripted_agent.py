@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hivemind.evaluation.conditions import NoMemory
-from hivemind.evaluation.shop import git
+from lab.evals.tasks.conditions import NoMemory
+from lab.evals.tasks.shop import git
 
 ENTRY = re.compile(r"^- (?P<text>.*) \[(?P<label>[0-9a-f]{8} · [^\]]*)\]$|^- (?P<line>.*)$", re.MULTILINE)
 SWAP = re.compile(r"`([^`]+)` instead of `([^`]+)`")

@@ -13,9 +13,9 @@ from typing import Any
 import hivemind
 from hivemind.app import Hivemind
 from hivemind.errors import Refused
-from hivemind.evaluation.tasks import COMMON_NOTES, TaskNote
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
+from lab.evals.tasks.task import COMMON_NOTES, TaskNote
 
 AGENT, SESSION, PERSON = "claude-code", "eval", "ada"
 EARLY, LATE = datetime(2026, 2, 3, tzinfo=UTC), datetime(2026, 3, 3, tzinfo=UTC)

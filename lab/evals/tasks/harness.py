@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.evaluation import scripted_agent, shop
-from hivemind.evaluation.conditions import EARLY, LATE, ConnectedMemory, NoMemory, NotesFile, open_mind, store_notes
-from hivemind.evaluation.scripted_agent import AgentTools
-from hivemind.evaluation.tasks import COMMON_NOTES, PLANTED, TASKS, Task
 from hivemind.model.recall import Receipt
+from lab.evals.tasks import scripted_agent, shop
+from lab.evals.tasks.conditions import EARLY, LATE, ConnectedMemory, NoMemory, NotesFile, open_mind, store_notes
+from lab.evals.tasks.scripted_agent import AgentTools
+from lab.evals.tasks.task import COMMON_NOTES, PLANTED, TASKS, Task
 
 WITHOUT_HIVEMIND = ("none", "file")
 CONDITIONS = (*WITHOUT_HIVEMIND, "hivemind", *PLANTED, "broken")
