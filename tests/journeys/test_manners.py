@@ -21,8 +21,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.entrypoints.cli import GROUPS, hivemind
-from hivemind.entrypoints.cli.framework import EXIT_CODES, summarise_command
-from hivemind.entrypoints.cli.suggestions import MEANINGS, RENAMED, SYNONYMS
+from hivemind.entrypoints.cli.framework import EXIT_CODES, MEANINGS, SYNONYMS, summarise_command
 from hivemind.errors import InvalidInput, NotFound, Refused, StoreBusy, StoreDamaged, Unavailable
 from tests.command_line import residue, run, run_json
 from tests.contract.test_architecture import modules_after
@@ -472,7 +471,8 @@ def test_the_help_is_grouped_and_lists_about_thirty_five_commands() -> None:
         ("import trnscripts", "Did you mean 'hivemind import transcripts'?"),
         ("xyzzy", "See 'hivemind --help'."),
         ("session xyzzy", "See 'hivemind session --help'."),
-        *((old, f"'hivemind {new}'.") for old, new in RENAMED.items()),
+        ("audit", "Did you mean 'hivemind log --audit'?"),
+        ("model", "Did you mean 'hivemind config model'?"),
     ],
 )
 def test_an_unknown_command_is_answered_with_what_to_type_instead(typed: str, suggestion: str) -> None:
@@ -483,7 +483,7 @@ def test_an_unknown_command_is_answered_with_what_to_type_instead(typed: str, su
     assert done.stderr.strip().endswith(suggestion)
 
 
-@pytest.mark.parametrize("name", [*(name for names in MEANINGS for name in names.split(", ")), *RENAMED.values()])
+@pytest.mark.parametrize("name", [name for names in MEANINGS for name in names.split(", ")])
 def test_every_suggested_command_exists_and_no_synonym_is_a_command(name: str) -> None:
     words = [word for word in name.split() if not word.startswith("-")]
     options = [word for word in name.split() if word.startswith("-")]
@@ -492,7 +492,7 @@ def test_every_suggested_command_exists_and_no_synonym_is_a_command(name: str) -
 
     assert told.stdout.startswith(f"Usage: hivemind {' '.join(words)} ")
     assert [option for option in options if option not in told.stdout] == []
-    assert set(hivemind.list_commands(click.Context(hivemind))).isdisjoint({*SYNONYMS, *RENAMED})
+    assert set(hivemind.list_commands(click.Context(hivemind))).isdisjoint(SYNONYMS)
 
 
 def test_receipts_stand_under_their_question_on_a_terminal_and_in_lines_in_a_pipe() -> None:

@@ -1,5 +1,6 @@
 """What all commands share: the common options, suggestions, one-line errors and exit codes."""
 
+import difflib
 import inspect
 import os
 import re
@@ -9,7 +10,6 @@ from typing import Any
 
 import click
 
-from hivemind.entrypoints.cli.suggestions import describe_unknown_command
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable, did_you_mean
 from hivemind.text.clean import neutralise
 
@@ -31,6 +31,23 @@ OTHER_CODES = {
 """Exit codes beside those of the errors; 130 and 141 as shells number signals, 70 as sysexits.h numbers a bug."""
 SUMMARY_END = re.compile(r"[.;](?:\s|$)")
 """Where the summary of a command ends, which a list of commands shows."""
+MEANINGS = {
+    "approve": "accept confirm", "brief": "context", "config": "configure options preferences settings",
+    "doctor": "check diagnose health", "edit": "amend change correct modify replace revise update",
+    "edit --tags": "tag", "erase": "destroy purge wipe", "explain": "blame describe inspect why", "export": "dump",
+    "forget": "retract", "forget, erase": "del delete drop remove rm", "hub serve": "host server",
+    "import": "ingest load", "import rules": "sync-files", "import transcripts": "backfill",
+    "install": "connect init setup", "learn": "distil", "list": "ls", "log": "changes events history timeline versions",
+    "log --audit": "audit", "log --diff": "diff", "log --receipts": "receipts",
+    "recall": "ask find get grep lookup query search", "reject": "decline deny",
+    "remember": "add create new note save store write", "repair": "fix recover reindex", "repair --rebuild": "rebuild",
+    "restore, rollback": "reset revert undo", "review": "inbox pending proposals queue",
+    "session list": "sessions", "session resume": "continue handover", "show": "cat display open print read view",
+    "status --counts": "stats", "sync": "exchange pull push", "team login": "join", "team publish": "share",
+    "ui": "browse dashboard gui serve viewer web", "uninstall": "disconnect",
+}  # fmt: skip
+"""Commands, and the words that people may type when they mean them: synonyms, and the names that they had earlier."""
+SYNONYMS = {word: commands.split(", ") for commands, words in MEANINGS.items() for word in words.split()}
 
 
 class CommandError(click.ClickException):
@@ -68,7 +85,22 @@ class CommandGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            raise UnknownCommand(describe_unknown_command(self, ctx, args[0], self.noun), ctx) from error
+            names = self._suggest_commands(ctx, args[0])
+            hint = f"Did you mean {' or '.join(map(repr, names))}?" if names else f"See '{ctx.command_path} --help'."
+            raise UnknownCommand(f"There is no {self.noun} {args[0]!r}. {hint}", ctx) from error
+
+    def _suggest_commands(self, ctx: click.Context, word: str) -> list[str]:
+        """What to type for a word that is no command: by its meaning, its group, or a similar spelling."""
+        synonyms, names = SYNONYMS.get(word.lower(), []), self.list_commands(ctx)
+        # In this order, because 'delete' is spelled like 'related' and means 'forget'.
+        matches = (
+            [name for name in synonyms if name.split()[0] in names]
+            or [f"{name} {word}" for name in names if word in getattr(self.get_command(ctx, name), "commands", ())]
+            or difflib.get_close_matches(word, names, n=2)
+        )
+        # Without a match in this group, the word may mean a command outside of it.
+        path = ctx.command_path if matches else ctx.find_root().command_path
+        return [f"{path} {name}" for name in matches or synonyms]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with their summaries."""
