@@ -8,7 +8,7 @@ from typing import Any
 from hivemind.app.context import Context
 from hivemind.app.empty_answers import explain_no_memories
 from hivemind.curate.reconcile import find_possible_conflicts
-from hivemind.model.memory import CURRENT_STATUSES, Kind, Memory, Status
+from hivemind.model.memory import CURRENT_STATUSES, Memory, Status
 from hivemind.model.recall import Recall
 from hivemind.model.scope import Scope
 from hivemind.store.projections import memories
@@ -30,9 +30,6 @@ class RepositoryStats:
     newest: str
 
 
-STANDING = CURRENT_STATUSES
-
-
 class Browse:
     """Searches and lists for people."""
 
@@ -45,27 +42,13 @@ class Browse:
         return tuple(find_possible_conflicts(self._context.store.db, memory))
 
     def search(
-        self,
-        text: str,
-        *,
-        scope: Scope | None = None,
-        kinds: Sequence[Kind] = (),
-        tags: Sequence[str] = (),
-        statuses: Sequence[Status] = STANDING,
-        agent: str = "",
-        since: str = "",
-        until: str = "",
-        as_of: str = "",
-        everywhere: bool = False,
-        limit: int = 20,
+        self, text: str, *, statuses: Sequence[Status] = CURRENT_STATUSES, limit: int = 20, **filters: Any
     ) -> Recall:
-        """Search memories and sessions without a receipt."""
+        """Search memories and sessions without a receipt, with the filters of ``list``."""
         # An agent always leaves a receipt; otherwise nobody could tell what it was shown.
         self._context.require_person("to look without a receipt")
-        query = self._context.query(
-            validate_text(text, "the question"), scope=scope, kinds=kinds, tags=tags, statuses=statuses, agent=agent,
-            since=since, until=until, as_of=as_of, everywhere=everywhere, limit=limit, max_tokens=NO_BUDGET,
-        )  # fmt: skip
+        question = validate_text(text, "the question")
+        query = self._context.query(question, statuses=statuses, limit=limit, max_tokens=NO_BUDGET, **filters)
         # Not at the top: `remember` uses this component too, and searching adds 17 % to the import of the application.
         from hivemind.app.answers import Answers
 

@@ -18,15 +18,10 @@ def file() -> Path:
     return Path(data_directory(os.environ)) / settings.CONFIG_FILE
 
 
-def list_all() -> tuple[Setting, ...]:
-    """List all settings with their current values."""
-    return settings.list_settings()
-
-
 def get(name: str) -> Setting:
     """Return a setting with its current value."""
     full_name = settings.check_name(name)
-    return next(setting for setting in list_all() if setting.name == full_name)
+    return next(setting for setting in settings.list_settings() if setting.name == full_name)
 
 
 def change(name: str, text: str) -> Setting:

@@ -413,6 +413,8 @@ FACTS: dict[str, type[Any]] = {
     if shape is not UnknownFact
 }
 """Facts by name: ``MemoryRolledBack`` is ``memory.rolled_back`` in the log. These names must never change."""
+CHANGES = tuple(name for name in FACTS if name not in ("memories.recalled", "observation.made", "repository.seen"))
+"""Facts that change something; the others tell what was read or seen."""
 NAME_BY_FACT = {shape: name for name, shape in FACTS.items()}
 
 

@@ -143,6 +143,13 @@ class Source:
     commit: str = ""
     quote: str = ""
 
+    @property
+    def summary(self) -> str:
+        """Who said it, by which way, and where it stands, in one line."""
+        place = self.file + (f":{self.lines}" if self.lines else "") + (f" at {self.commit[:8]}" if self.commit else "")
+        session = f"session {self.session_id}" if self.session_id else ""
+        return " ".join(filter(None, [self.channel.value, self.actor, place, session]))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:

@@ -23,7 +23,7 @@ from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_date, format_minute
 from hivemind.model.fold import HistoryStep
 from hivemind.model.ids import shorten_id
-from hivemind.model.memory import Memory, Source, Status
+from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import CLOSEST, CODE_BEHIND, NO_MATCH_CLOSEST, Hit, Recall, SessionHit
 from hivemind.model.scope import label_other_repository
 from hivemind.text.clean import escape_json, neutralise
@@ -288,7 +288,7 @@ def print_memory(memory: Memory, *, is_elsewhere: bool = False) -> None:
         "replaces": ", ".join(map(shorten_id, memory.supersedes)),
         "replaced by": shorten_id(memory.superseded_by or ""),
         "contradicts": ", ".join(map(shorten_id, memory.contradicts)),
-        "sources": "; ".join(map(_format_source, memory.sources)),
+        "sources": "; ".join(source.summary for source in memory.sources),
     }
     for name, value in rows.items():
         if value:
@@ -299,13 +299,6 @@ def print_field(name: str, value: str) -> None:
     """Print a line with a name before it."""
     text = wrap(quote_line(value), " " * 13, " " * 13)[13:]
     click.echo(click.style(f"{name:<13}", dim=True) + text)
-
-
-def _format_source(source: Source) -> str:
-    place = source.file + (f":{source.lines}" if source.lines else "")
-    place += f" at {source.commit[:8]}" if source.commit else ""
-    session = f"session {source.session_id}" if source.session_id else ""
-    return " ".join(filter(None, [source.channel.value, source.actor, place, session]))
 
 
 def print_heading(text: str) -> None:

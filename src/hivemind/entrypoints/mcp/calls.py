@@ -6,7 +6,7 @@ from typing import Any
 from hivemind.app import Hivemind, Mind, client_of
 from hivemind.formats.timestamps import format_date
 from hivemind.model.ids import shorten_id
-from hivemind.model.memory import Kind, Memory, Source, Status
+from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.review import ReviewItem
 from hivemind.model.scope import Scope
 from hivemind.text.clean import first_line, plural
@@ -142,7 +142,7 @@ def explain(mind: Mind, arguments: Arguments) -> str:
         ),
         CONTINUATION_PREFIX + quote_text(memory.text),
         *([f"metadata: {format_label(memory.metadata.summary)}"] if memory.metadata else []),
-        *(f"source: {format_label(_describe_source(source))}" for source in memory.sources),
+        *(f"source: {format_label(source.summary)}" for source in memory.sources),
         *(f"{format_label(format_date(event.at), event.actor, event.channel)}: {quote_text(what)}"
           for event, what in events),
         *(f"code: {format_field(change.anchor.label)}: {format_field(change.text)}: verify before acting"
@@ -195,9 +195,3 @@ def _describe_status(memory: Memory) -> str:
             return ", proposed: a person has to approve it"
         case other:
             return f", {other}"
-
-
-def _describe_source(source: Source) -> str:
-    place = source.file + (f":{source.lines}" if source.lines else "")
-    session = f"session {source.session_id}" if source.session_id else ""
-    return " ".join(filter(None, (source.channel.value, source.actor, place, session)))

@@ -2,15 +2,17 @@
 
 import hashlib
 import hmac
+import html
 import os
 import re
 import secrets
 import socket
+import threading
 import time
+import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from threading import Lock
 
 import uvicorn
 from starlette.requests import Request
@@ -18,16 +20,19 @@ from starlette.responses import RedirectResponse, Response
 
 from hivemind.app import Hivemind
 from hivemind.entrypoints.viewer import Site, Visitor, build
-from hivemind.entrypoints.viewer.opening import remove_pages
 from hivemind.entrypoints.viewer.request import Form, is_same_secret
 from hivemind.entrypoints.viewer.templating import render_refusal
 from hivemind.errors import Unauthenticated
+from hivemind.system import open_private
 
 LOGIN_SECONDS = 30 * 86_400
 """How long a browser stays signed in."""
 MAX_IDLE_MINDS = 4
 """More than one person's browser requests at once."""
 KEY_FILE = "viewer.token"
+PAGE_PREFIX = "sign-in-"
+SECONDS_TO_OPEN = 60
+"""A browser that is not running takes a while; the link itself works once, whatever becomes of the page."""
 
 
 class MindPool:
@@ -66,7 +71,6 @@ class LoginLinks:
 
     def __init__(self) -> None:
         self._codes: set[str] = set()
-        self._lock = Lock()
 
     def new(self) -> str:
         """Return the code of a new link."""
@@ -80,11 +84,12 @@ class LoginLinks:
 
     def use(self, code: str) -> bool:
         """Return whether a code is valid, and use it up."""
-        # Two requests may try the same code at once, in different threads.
-        with self._lock:
-            is_valid = code in self._codes
-            self._codes.discard(code)
-            return is_valid
+        # In one step, because two requests may try the same code at once, in different threads.
+        try:
+            self._codes.remove(code)
+        except KeyError:
+            return False
+        return True
 
 
 def make_site(
@@ -164,3 +169,38 @@ def load_key(home: Path) -> bytes:
 
 def _sign(key: bytes, until: str) -> str:
     return hmac.digest(key, f"browser {until}".encode(), hashlib.sha256).hex()
+
+
+def open_browser(home: Path, link: str, was_used: Callable[[], bool]) -> bool:
+    """Open a page that only its owner can read and that leads to the link; false if there is no browser.
+
+    So the link never stands in the list of processes, which all users of a machine see. The page is deleted
+    once ``was_used`` says that the link was used, or after a minute.
+    """
+    remove_pages(home)
+    page = home / f"{PAGE_PREFIX}{secrets.token_hex(8)}.html"
+    with open(page, "w", encoding="utf-8", opener=open_private) as file:
+        target = html.escape(link, quote=True)
+        file.write(
+            '<!doctype html><meta charset="utf-8"><title>Hivemind</title><meta name="referrer" content="no-referrer">'
+            f'<meta http-equiv="refresh" content="0; url={target}"><p><a href="{target}">Open Hivemind</a></p>\n'
+        )
+    has_browser = webbrowser.open(page.as_uri())
+    if has_browser:
+        threading.Thread(target=_remove_later, args=(page, was_used), daemon=True).start()
+    else:
+        page.unlink()
+    return has_browser
+
+
+def remove_pages(home: Path) -> None:
+    """Delete the pages of viewers that were stopped before their browser came."""
+    for page in home.glob(f"{PAGE_PREFIX}*.html"):
+        page.unlink(missing_ok=True)
+
+
+def _remove_later(page: Path, was_used: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS_TO_OPEN
+    while time.monotonic() < end and not was_used():
+        time.sleep(0.2)
+    page.unlink(missing_ok=True)

@@ -36,7 +36,7 @@ from hivemind.errors import InvalidInput
 from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_minute
 from hivemind.model.code import SymbolChange
-from hivemind.model.events import FACTS
+from hivemind.model.events import CHANGES
 from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.recall import Receipt
 from hivemind.model.reports import AnchoredCode, Explanation
@@ -47,8 +47,6 @@ from hivemind.text.fence import format_field, quote_line
 commands = click.Group()
 VECTOR_COLUMN = "embedding"
 """The column of the view agent_memory with vectors, as 32-bit numbers."""
-READS = ("memories.recalled", "observation.made", "repository.seen")
-CHANGES = [name for name in FACTS if name not in READS]
 
 
 @commands.command("explain")

@@ -12,7 +12,7 @@ from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.framework import CommandGroup
 from hivemind.entrypoints.cli.output import emit, emit_rows, indent, note, print_text, progress, warn
 from hivemind.model.reports import ModelState
-from hivemind.settings import Setting
+from hivemind.settings import Setting, list_settings
 from hivemind.text.clean import neutralise, plural
 
 commands = click.Group()
@@ -21,7 +21,7 @@ commands = click.Group()
 def _complete_setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [
         CompletionItem(setting.name, help=setting.meaning)
-        for setting in configuration.list_all()
+        for setting in list_settings()
         if setting.name.startswith(incomplete)
     ]
 
@@ -42,13 +42,13 @@ def config(ctx: click.Context) -> None:
     HIVEMIND_RECALL_LIMIT=8 hivemind recall "how do we deploy?"
     """
     if ctx.invoked_subcommand is None:
-        ctx.invoke(list_settings)
+        ctx.invoke(print_settings)
 
 
 @config.command("list")
-def list_settings() -> None:
+def print_settings() -> None:
     """List every setting with its value, its source and its meaning."""
-    settings = configuration.list_all()
+    settings = list_settings()
     rows = [[setting.name, _format_value(setting.value), setting.origin, setting.meaning] for setting in settings]
     hint = "Change one: hivemind config set NAME VALUE"
     columns = ["setting", "value", "from", "meaning"]

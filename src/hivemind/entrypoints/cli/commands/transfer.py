@@ -21,6 +21,7 @@ from hivemind.text.clean import first_line, plural
 
 commands = click.Group()
 MAX_LINES_SHOWN = 10
+NOTHING = "nothing: none were found"
 since_option = click.option(
     "--since", default="", metavar="WHEN", help="Only what happened after: a date, or a span such as 6w."
 )
@@ -80,17 +81,13 @@ def _summarise(report: BackfillReport | FileSyncReport | NoteReport) -> str:
     """What an import brought or would bring."""
     if isinstance(report, NoteReport):
         origins = ", ".join(f"{count:,} of {origin}" for origin, count in report.by_origin)
-        return (
-            f"{plural(report.notes, 'note')} ({origins}): {report.new:,} new"
-            if report.notes
-            else "nothing: none were found"
-        )
+        return f"{plural(report.notes, 'note')} ({origins}): {report.new:,} new" if report.notes else NOTHING
     if isinstance(report, FileSyncReport):
         return f"{plural(report.said, 'point')} in rules files: {report.new:,} new, {report.gone:,} gone"
     if report.commits:
         return f"{plural(report.commits, 'commit')}: {plural(report.learned, 'new proposal')}"
     if not report.transcripts:
-        return "nothing: none were found"
+        return NOTHING
     return (
         f"{plural(report.transcripts, 'transcript')}: {plural(report.sessions, 'session')} with"
         f" {plural(report.observations, 'observation')}, {report.new:,} new"
@@ -143,9 +140,7 @@ def _report(report: BackfillReport, *, dry_run: bool) -> None:
     if report.transcripts and not dry_run:
         # Most transcripts are of other folders than the one where this is typed, and nothing of them is seen here.
         note('Search the sessions: hivemind session search "…"; those of other folders: --everywhere')
-    if report.learned and not dry_run:
-        note("Review the proposals: hivemind review")
-        note(f"Undo: hivemind rollback --batch {report.batch}")
+    _note_next_steps(report.batch if report.learned and not dry_run else "")
 
 
 @import_group.command("rules")
@@ -188,14 +183,19 @@ def _report_notes(report: NoteReport, *, dry_run: bool = False, approve: bool = 
     emit(report, f"{'Would import' if dry_run else 'Imported'} {_summarise(report)}.")
     if report.gone:
         note(f"{report.gone:,} withdrawn, because the note is gone.")
-    if report.refused:
-        note(f"{report.refused:,} left out, because they were rejected or erased here.")
     for reason, count in report.skipped:
         note(f"{count:,} skipped: {reason}")
-    if report.new and not dry_run:
-        if not approve:
-            note("Review the proposals: hivemind review")
-        note(f"Undo: hivemind rollback --batch {report.batch}")
+    _note_next_steps(report.batch if report.new and not dry_run else "", report.refused, approve=approve)
+
+
+def _note_next_steps(batch: str, refused: int = 0, *, approve: bool = False) -> None:
+    """Say what was left out, and what can be done about a batch of new memories."""
+    if refused:
+        note(f"{refused:,} left out, because they were rejected or erased here.")
+    if batch and not approve:
+        note("Review the proposals: hivemind review")
+    if batch:
+        note(f"Undo: hivemind rollback --batch {batch}")
 
 
 @import_group.command("memories")
@@ -233,11 +233,7 @@ def import_memories(path: Path | None, tool: str | None, approve: bool) -> None:
         rest_count = len(report.unreadable) - MAX_LINES_SHOWN
         more = f", {rest_count:,} more than shown" if rest_count > 0 else ""
         warn(f"{plural(len(report.unreadable), 'line')} could not be read{more}. Inspect: hivemind quarantine")
-    if report.refused:
-        note(f"{report.refused:,} left out, because they were rejected or erased here.")
-    if report.new and not approve:
-        note("Review the proposals: hivemind review")
-        note(f"Undo: hivemind rollback --batch {report.batch}")
+    _note_next_steps(report.batch if report.new else "", report.refused, approve=approve)
     sys.exit(1 if report.unreadable else 0)
 
 

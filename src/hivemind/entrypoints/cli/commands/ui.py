@@ -9,7 +9,6 @@ from hivemind.app import Hivemind
 from hivemind.entrypoints.cli.framework import store_name
 from hivemind.entrypoints.cli.output import note, print_text
 from hivemind.entrypoints.viewer import local
-from hivemind.entrypoints.viewer.opening import open_browser
 from hivemind.settings import Settings
 
 commands = click.Group()
@@ -30,7 +29,7 @@ def command(port: int, no_open: bool) -> None:
 
     def ready(link: str, was_used: Callable[[], bool]) -> None:
         print_text(link)
-        if not no_open and open_browser(settings.home, link, was_used):
+        if not no_open and local.open_browser(settings.home, link, was_used):
             note("Your browser opens it; if it cannot, open the link yourself.")
         note("Stop with Ctrl-C.")
 

@@ -4,14 +4,13 @@ from starlette.responses import Response
 
 from hivemind.entrypoints.viewer.pages.memory import CONFIRMATIONS
 from hivemind.entrypoints.viewer.request import PageRequest
-from hivemind.model.events import FACTS
+from hivemind.model.events import CHANGES, FACTS
 from hivemind.model.review import Selection
 
 PAGE_ENTRIES, PREVIEW_CHANGES = 60, 200
-READ_FACTS = ("memories.recalled", "observation.made", "repository.seen")
 # The names are part of URLs.
 SORTS = {
-    "changes": tuple(name for name in FACTS if name not in READ_FACTS),
+    "changes": CHANGES,
     "recalls": ("memories.recalled",),
     "observed": ("observation.made",),
     "refused": ("write.refused",),

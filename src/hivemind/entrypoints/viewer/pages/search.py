@@ -5,9 +5,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from hivemind.app.browse import STANDING
 from hivemind.entrypoints.viewer.request import PageRequest
-from hivemind.model.memory import Kind, Status
+from hivemind.model.memory import CURRENT_STATUSES, Kind, Status
 from hivemind.model.recall import Hit, SessionHit
 from hivemind.model.scope import Scope
 
@@ -50,7 +49,7 @@ def _parse_filters(values: dict[str, str]) -> dict[str, Any]:
     return {
         "scope": Scope.parse(values["scope"]) if values["scope"] else None,
         "kinds": [Kind.parse(values["kind"])] if values["kind"] else (),
-        "statuses": (() if status == "any" else (Status(status),) if status in [*Status] else STANDING),
+        "statuses": (() if status == "any" else (Status(status),) if status in [*Status] else CURRENT_STATUSES),
         "tags": values["tag"].split(","),
         "agent": values["agent"],
         "since": values["since"],
