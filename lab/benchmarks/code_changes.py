@@ -23,8 +23,8 @@ from hivemind.codebase import git
 from hivemind.codebase.comparison import Version, WasRenamed, compare_versions, find_version
 from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.grammar import language_of
-from hivemind.codebase.graph import is_test
 from hivemind.codebase.matching import match
+from hivemind.codebase.related import is_test
 from hivemind.codebase.staleness import assess_change
 from hivemind.codebase.symbols import Definition, ParsedFile, outline, parse_file
 from hivemind.codebase.versions import was_renamed_in_file

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hivemind.codebase import git
-from hivemind.codebase.graph import find_related
 from hivemind.codebase.index import CodeIndex
+from hivemind.codebase.related import find_related
 from lab.benchmarks.content import count_words, rank_by_content, read_documents
 from lab.benchmarks.measure import quantiles
 

@@ -3,18 +3,13 @@
 from typing import TYPE_CHECKING
 
 from hivemind.codebase.database import BULK_CACHE_KB, select
-from hivemind.codebase.graph import find_by_task, find_callers, find_related
 from hivemind.codebase.index import BATCH_BYTES, BATCH_FILES, CodeIndex
 from hivemind.codebase.links import find
+from hivemind.codebase.related import find_by_task, find_callers, find_related
 from hivemind.model.code import SymbolChange
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
-
-
-def imported_by(index: CodeIndex, path: str) -> set[str]:
-    query = "SELECT t.path FROM uses u JOIN files f ON f.id = u.file JOIN files t ON t.id = u.target WHERE f.path = ?"
-    return {target for (target,) in select(index.db, query, path)}
 
 
 def fill(workspace: "Workspace") -> None:
@@ -116,7 +111,7 @@ def test_one_updated_file_leaves_the_same_rows_as_a_new_index(workspace: "Worksp
             "SELECT f.path, s.qualified, s.kind, s.fingerprint FROM symbols s JOIN files f ON f.id = s.file",
             "SELECT f.path, s.qualified, n.text FROM mentions m JOIN names n ON n.id = m.name"
             " JOIN symbols s ON s.id = m.symbol JOIN files f ON f.id = s.file",
-            "SELECT f.path, t.path FROM uses u JOIN files f ON f.id = u.file JOIN files t ON t.id = u.target",
+            "SELECT f.path, i.word FROM imports i JOIN files f ON f.id = i.file",
             "SELECT f.path, s.qualified, t.triple FROM triples t JOIN symbols s ON s.id = t.symbol"
             " JOIN files f ON f.id = s.file",
         ):
@@ -198,10 +193,10 @@ def test_what_bears_on_a_file_comes_with_its_reasons(workspace: "Workspace") -> 
 
     found = {one.path: one.why for one in find_related(workspace.index, ["app/basket.py"])}
 
-    assert "is imported by it" in found["app/money.py"]
     assert "is called or inherited by it" in found["app/base.py"]
     assert "tests it" in found["tests/test_basket.py"]
-    assert "tools/report.py" not in found or "imports it" not in found["tools/report.py"]
+    # It calls a function that two files define.
+    assert "is called or inherited by it" not in found["app/money.py"]
 
 
 def test_files_edited_together_are_related_and_large_commits_say_nothing(workspace: "Workspace") -> None:
@@ -265,20 +260,6 @@ def test_what_is_edited_together_is_learned_from_commits_and_forgotten_with_the_
     assert after == ["c.py"]
 
 
-def test_an_import_that_a_new_file_makes_ambiguous_means_nobody(workspace: "Workspace") -> None:
-    workspace.write("one/money.py", "def add_up(prices):\n    return sum(prices)\n")
-    workspace.write("app/basket.py", "from one.money import add_up\nfrom shop.cash import pay\n")
-    workspace.write("shop/cash.py", "def pay(sum):\n    return sum\n")
-    workspace.index.refresh()
-    before = imported_by(workspace.index, "app/basket.py")
-    workspace.write("two/shop/cash.py", "def pay(sum):\n    return sum\n")
-
-    workspace.index.refresh()
-
-    assert before == {"one/money.py", "shop/cash.py"}
-    assert imported_by(workspace.index, "app/basket.py") == {"one/money.py"}
-
-
 def callers_of(workspace: "Workspace", link: str) -> list[str]:
     workspace.index.refresh()
     symbol = next(symbol for symbol in find(workspace.index, link) if symbol.kind != "prototype")
@@ -327,21 +308,7 @@ def test_nested_use_in_rust_reaches_every_module_it_names(workspace: "Workspace"
         "app/src/main.rs", "use core_lib::{\n    clock::{self, tick},\n    net::listen,\n};\nfn main() { listen(); }\n"
     )
 
-    workspace.index.refresh()
-
-    assert imported_by(workspace.index, "app/src/main.rs") == {"core-lib/src/net.rs", "core-lib/src/clock.rs"}
-    assert imported_by(workspace.index, "core-lib/src/clock.rs") == {"core-lib/src/net.rs"}
     assert callers_of(workspace, "core-lib/src/net.rs::listen") == ["app/src/main.rs::main"]
-
-
-def test_of_two_copies_the_nearer_one_is_imported(workspace: "Workspace") -> None:
-    for copy in ("android", "jre"):
-        workspace.write(f"{copy}/com/shop/Till.java", "package com.shop;\nclass Till {}\n")
-        workspace.write(f"{copy}/com/bank/Safe.java", "package com.bank;\nimport com.shop.Till;\nclass Safe {}\n")
-
-    workspace.index.refresh()
-
-    assert imported_by(workspace.index, "jre/com/bank/Safe.java") == {"jre/com/shop/Till.java"}
 
 
 def test_a_common_name_is_a_caller_only_if_its_qualifier_says_so(workspace: "Workspace") -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hivemind.codebase.database import select
-from hivemind.codebase.graph import find_callers
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.links import find
+from hivemind.codebase.related import find_callers
 from hivemind.codebase.workers import MIN_FILES
 
 if TYPE_CHECKING:
@@ -31,17 +31,16 @@ with CodeIndex.open(Path(sys.argv[1]), Path(sys.argv[2])) as index:
 REFRESH_AND_DIE = (
     """
 import os, signal, sys
-from hivemind.codebase import imports, writing
+from hivemind.codebase import writing
 name, calls = sys.argv[3], int(sys.argv[4])
-module = imports if name == "resolve_imports" else writing
-step = getattr(module, name)
+step = getattr(writing, name)
 def count_down(*args, **kwargs):
     global calls
     calls -= 1
     if calls == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return step(*args, **kwargs)
-setattr(module, name, count_down)
+setattr(writing, name, count_down)
 """
     + REFRESH
 )
@@ -51,11 +50,10 @@ CONTENT_QUERIES = (
     "SELECT f.path, s.qualified, s.kind, s.fingerprint FROM symbols s JOIN files f ON f.id = s.file",
     "SELECT f.path, s.qualified, n.text FROM mentions m JOIN names n ON n.id = m.name"
     " JOIN symbols s ON s.id = m.symbol JOIN files f ON f.id = s.file",
-    "SELECT f.path, t.path FROM uses u JOIN files f ON f.id = u.file JOIN files t ON t.id = u.target",
+    "SELECT f.path, i.word FROM imports i LEFT JOIN files f ON f.id = i.file",
     "SELECT f.path, s.qualified, t.triple FROM triples t LEFT JOIN symbols s ON s.id = t.symbol"
     " LEFT JOIN files f ON f.id = s.file",
     "SELECT f.path FROM contents c JOIN files f ON f.id = c.rowid WHERE contents MATCH 'settle'",
-    "SELECT path FROM unlinked",
 )
 
 
@@ -108,15 +106,13 @@ def test_processes_that_save_single_files_during_a_refresh_double_nothing(
     for number in range(120):
         workspace.index.symbols_of(f"app/m{number}.py")
     refresh.wait()
-    # A file that was saved while the refresh stored it too may still wait for its links.
-    workspace.index.refresh()
 
     assert content(workspace.index) == content_of_one_run(workspace, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("step", "calls"),
-    [("store_files", 1), ("store_files", 2), ("link_files", 1), ("resolve_imports", 1), ("count_common_commits", 1)],
+    [("store_files", 1), ("store_files", 2), ("count_common_commits", 1)],
 )
 def test_an_index_killed_at_any_step_is_complete_after_the_next_run(
     workspace: "Workspace", tmp_path: Path, step: str, calls: int

@@ -7,7 +7,6 @@ import pytest
 
 from hivemind.codebase import index as index_module
 from hivemind.codebase import staleness
-from hivemind.codebase.database import select
 from hivemind.codebase.index import CodeIndex
 from hivemind.model.code import Anchor, Staleness, SymbolChange
 
@@ -77,22 +76,6 @@ def test_a_large_file_is_left_to_the_background(workspace: "Workspace", anchors:
 
     assert (at_first.change, at_first.must_verify, was_behind) == (SymbolChange.UNREAD, False, True)
     assert (later.change, workspace.index.is_behind) == (SymbolChange.FRESH, False)
-
-
-def test_imports_of_a_large_tree_are_resolved_by_the_next_index(
-    workspace: "Workspace", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workspace.write("money.py", SMALL)
-    workspace.write("basket.py", "from money import settle\n")
-    workspace.index.refresh()
-    monkeypatch.setattr(index_module, "MAX_LISTED_FILES", 0)
-    workspace.remove("money.py")
-
-    assert workspace.index.symbols_of("money.py") == []
-    at_first = list(select(workspace.index.db, "SELECT path FROM unlinked"))
-    workspace.index.refresh()
-
-    assert (at_first, list(select(workspace.index.db, "SELECT path FROM unlinked"))) == ([("money.py",)], [])
 
 
 def test_a_moved_function_is_found_at_once_in_a_small_tree(

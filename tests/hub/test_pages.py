@@ -140,9 +140,9 @@ def test_every_form_needs_the_token_of_its_own_visit(served: Served, team: str, 
 def test_pages_of_a_laptop_say_where_they_are(served: Served, team: str) -> None:
     held = let_in(served, served.token(team))
 
-    answers = [plainly(served, "GET", path, held) for path in ("/graph", "/sessions", "/health", "/file?path=x")]
+    answers = [plainly(served, "GET", path, held) for path in ("/sessions", "/health", "/file?path=x")]
 
-    assert [status for status, _, _ in answers] == [403] * 4
+    assert [status for status, _, _ in answers] == [403] * 3
     assert all("own machine" in text for _, _, text in answers)
     assert all(headers["content-security-policy"] == POLICY for _, headers, _ in answers)
 

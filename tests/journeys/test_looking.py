@@ -128,30 +128,6 @@ def test_the_code_behind_a_memory_is_shown_as_it_was_and_as_it_is(
         mind.code.file_at("auth.py", "HEAD")
 
 
-def test_what_lies_near_starts_from_a_folder_and_goes_down_to_symbols(
-    open_mind: Open, make_repository: Callable[..., Path]
-) -> None:
-    root = make_repository("api")
-    (root / "auth").mkdir()
-    (root / "auth" / "login.py").write_text("def login(user):\n    return user\n")
-    (root / "auth" / "logout.py").write_text("from auth.login import login\n")
-    git(root, "add", ".")
-    git(root, "commit", "-m", "auth")
-    mind = open_mind(root)
-    memory = mind.remember("login never fails", links=["auth/login.py::login"])
-
-    top, folder, file = mind.code.near(), mind.code.near("auth"), mind.code.near("auth/login.py")
-
-    assert top.children == (("auth", 2), ("README.md", 0))
-    assert folder.children == (("auth/login.py", 0), ("auth/logout.py", 0))
-    assert [one.qualified for one in file.symbols] == ["login"]
-    assert "auth/logout.py" in [one.path for one in file.related]
-    assert [[tie.memory.id for tie in near.ties] for near in (top, folder, file)] == [[memory.id]] * 3
-    assert mind.code.near("README.md").ties == ()
-    with pytest.raises(NotFound):
-        mind.code.near("nowhere")
-
-
 def test_the_log_is_read_by_what_happened_and_by_whom(open_mind: Open) -> None:
     mind, agent = open_mind(), open_mind(writer=AGENT)
     mind.tag(mind.remember("one").id, ["x"])

@@ -184,7 +184,7 @@ def test_a_visitor_who_may_only_look_sees_no_buttons_and_cannot_use_them(viewer:
         page = guest.ask("GET", f"/memory/{viewer.demo.hostile}")
         form = {"act": "approve", "token": site.make_form_token(reader(None))}  # type: ignore[arg-type]
         tried = [guest.ask("POST", real(viewer, path), form) for path in WRITE]
-        graph = guest.ask("GET", "/graph")
+        health = guest.ask("GET", "/health")
     with behind(dataclasses.replace(viewer.site, find_visitor=everybody)) as host:
         full = host.ask("GET", f"/memory/{viewer.demo.hostile}")
 
@@ -192,7 +192,7 @@ def test_a_visitor_who_may_only_look_sees_no_buttons_and_cannot_use_them(viewer:
     assert "Erase" in full.text
     assert "Approve" not in page.text
     assert "Erase" not in page.text
-    assert {answer.status for answer in (*tried, graph)} == {403}
+    assert {answer.status for answer in (*tried, health)} == {403}
 
 
 def test_a_mistake_of_ours_is_a_page_with_the_policy_too(viewer: Viewer) -> None:
@@ -217,7 +217,6 @@ def test_a_mistake_of_ours_is_a_page_with_the_policy_too(viewer: Viewer) -> None
         ("/search?q=x&as_of=yesterday-ish", 422, "is not a date"),
         ("/file?path=../../etc/passwd", 404, "there is no file"),
         ("/file?path=README.md&commit=HEAD", 422, "is not a commit"),
-        ("/graph?at=no/such/place", 404, "nothing called"),
         ("/nowhere", 404, "No such page"),
         ("/search?scope=galaxy", 422, "is not a scope"),
     ],

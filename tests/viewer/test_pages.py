@@ -46,7 +46,6 @@ def addresses(viewer: Viewer) -> dict[str, str]:
         "review": "/review",
         "sessions": "/sessions",
         "replay": SESSION,
-        "graph": "/graph?at=harbour/auth/tokens.py",
         "log": "/log?verify=1",
         "rollback": "/rollback?agent=codex",
         "erase": "/erase?about=codex",
@@ -57,7 +56,7 @@ def addresses(viewer: Viewer) -> dict[str, str]:
 
 
 NAMES = ("today", "search", "search-sessions", "memory", "dispute", "promote", "publish", "review", "sessions",
-         "replay", "graph", "log", "rollback", "erase", "health", "file", "error")  # fmt: skip
+         "replay", "log", "rollback", "erase", "health", "file", "error")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -436,39 +435,6 @@ def test_every_recall_of_a_long_session_is_on_one_of_its_pages(viewer: Viewer, m
     assert sum(on_each_page) == on_one_page
 
 
-def test_the_list_beside_the_graph_names_a_memory_once_with_all_its_places(page: Page, viewer: Viewer) -> None:
-    memory = kept(viewer, "Both halves sign alike", links=["harbour/auth/tokens.py", "harbour/auth/sessions.py"])
-
-    page.goto("/graph?at=harbour/auth")
-    row = page.get_by_label("The graph as a list").locator("[data-row]").filter(has_text="Both halves sign alike")
-
-    expect(row).to_have_count(1)
-    expect(row).to_contain_text("harbour/auth/tokens.py, harbour/auth/sessions.py")
-    with viewer.mind() as mind:
-        mind.erase(memory.id)
-
-
-def test_the_graph_starts_from_one_place_and_opens_up(page: Page) -> None:
-    page.goto("/graph")
-    hint = page.locator("[data-hint]")
-    expect(hint).to_contain_text("nodes")
-    few = int(hint.inner_text().split()[0])
-
-    page.get_by_role("button", name="Expand harbour in the graph").click()
-    expect(hint).not_to_contain_text(f"{few} nodes")
-    more = int(hint.inner_text().split()[0])
-    drawn = page.evaluate(
-        "() => new Set(document.querySelector('canvas').getContext('2d')"
-        ".getImageData(0, 0, 900, 500).data.filter((_, at) => at % 4 < 3)).size"
-    )
-    page.goto("/graph?at=harbour/auth/tokens.py")
-
-    assert more > few
-    assert drawn > 20
-    expect(page.get_by_label("The graph as a list")).to_contain_text("changed together in commits")
-    expect(page.get_by_label("The graph as a list")).to_contain_text("stale")
-
-
 def test_a_rollback_is_previewed_applied_and_undone(page: Page, viewer: Viewer) -> None:
     with viewer.mind() as mind, mind.review.batch("import") as batch:
         one = mind.remember("Imported by mistake: parcels glow in the dark.")
@@ -536,7 +502,7 @@ NARROW = 390
 """The width of a common phone."""
 
 
-@pytest.mark.parametrize("path", ["/", "/search", "/review", "/sessions", "/graph", "/log", "/health"])
+@pytest.mark.parametrize("path", ["/", "/search", "/review", "/sessions", "/log", "/health"])
 def test_the_current_page_is_named_within_a_narrow_screen(page: Page, path: str) -> None:
     page.set_viewport_size({"width": NARROW, "height": 844})
     page.goto(path)
@@ -564,38 +530,3 @@ def test_the_log_is_not_clipped_on_a_narrow_screen(page: Page, viewer: Viewer) -
         "document.querySelector('.scroll').scrollWidth <= document.querySelector('.scroll').clientWidth"
     )
     page.screenshot(path=SHOTS / f"log-{NARROW}-light.png")
-
-
-RECORD_LABELS = """
-window.labels = [];
-window.dots = [];
-const drawing = CanvasRenderingContext2D.prototype;
-const { arc, clearRect, fillText } = drawing;
-drawing.clearRect = function (...all) { labels = []; dots = []; clearRect.apply(this, all); };
-drawing.arc = function (x, y, ...rest) {
-  window.dots.push({ text: "a node", left: x - 3, right: x + 3, top: y - 3, bottom: y + 3 });
-  arc.call(this, x, y, ...rest);
-};
-drawing.fillText = function (text, x, y) {
-  const half = this.measureText(text).width / 2, height = parseFloat(this.font);
-  window.labels.push({ text, left: x - half, right: x + half, top: y - height * 0.8, bottom: y });
-  fillText.call(this, text, x, y);
-};
-"""
-OVERLAPS = """
-labels.flatMap((a, i) => [...labels.slice(i + 1), ...dots].filter((b) =>
-  a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom).map((b) => [a.text, b.text]))
-"""
-
-
-def test_labels_of_the_graph_cover_neither_one_another_nor_nodes(page: Page) -> None:
-    page.add_init_script(RECORD_LABELS)
-    page.set_viewport_size({"width": NARROW, "height": 844})
-    page.goto("/graph")
-    for button in page.locator("[data-expand]").all()[:3]:
-        button.click()
-    expect(page.locator("[data-hint]")).to_contain_text("nodes")
-    page.wait_for_function("window.labels.length > 5")
-
-    assert page.evaluate(OVERLAPS) == []
-    page.screenshot(path=SHOTS / f"graph-open-{NARROW}-light.png")

@@ -21,7 +21,7 @@ from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
-from hivemind.model.reports import AnchoredCode, CodeSurroundings, RelatedContext
+from hivemind.model.reports import AnchoredCode, RelatedContext
 from hivemind.store.integrity import Finding
 from hivemind.text.clean import plural, validate_label
 
@@ -105,13 +105,9 @@ class Code:
         return self._neighbourhood.find_related(target, limit, progress)
 
     def neighbours(self, files: Sequence[str]) -> tuple[RelatedFile, ...]:
-        """Find the files most related to some files: edited together, importing or imported."""
+        """Find the files most related to some files: edited together, or with names in common."""
         inside = tuple(filter(None, (self._path_in_tree(file) for file in files))) if self._checkout.exists else ()
         return self._neighbourhood.neighbours(inside) if inside else ()
-
-    def near(self, target: str = "") -> CodeSurroundings:
-        """Return the contents, related files and linked memories of a file or folder."""
-        return self._neighbourhood.near(target)
 
     def file_at(self, path: str, commit: str = "") -> str:
         """Read a file at a commit, or at the one checked out."""

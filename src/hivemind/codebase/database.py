@@ -21,13 +21,13 @@ BULK_CACHE_KB = 32_000
 BULK_JOURNAL_PAGES = 8_000
 """Length of the journal at which it is copied into the file meanwhile; a page that changes often is copied once."""
 
-VERSION = 6
+VERSION = 7
 """Part of the file's name; raise it with every change of the schema or of what is stored."""
 
 _SCHEMA = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,
-    stem TEXT NOT NULL, -- the last word an import would use for it
+    stem TEXT NOT NULL, -- its name without suffixes, folded
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
     seen_ns INTEGER NOT NULL -- when the file was read
 ) STRICT;
@@ -50,16 +50,10 @@ CREATE TABLE mentions ( -- a symbol calls or inherits something of this name
     PRIMARY KEY (name, symbol, qualifier)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mentions_by_symbol ON mentions (symbol);
-CREATE TABLE imports (file INTEGER, module TEXT, PRIMARY KEY (file, module)) STRICT, WITHOUT ROWID;
-CREATE TABLE uses ( -- the file an import resolves to, if there is only one; for Go the files of a folder
-    file INTEGER, target INTEGER, PRIMARY KEY (file, target)
+CREATE TABLE imports ( -- the words of what a file imports, folded
+    word TEXT, file INTEGER, PRIMARY KEY (word, file)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX uses_by_target ON uses (target);
-CREATE TABLE unlinked ( -- files whose imports are not resolved yet, also if the process that stored them was killed
-    path TEXT PRIMARY KEY,
-    is_new INTEGER NOT NULL, -- whether imports of other files may mean it too, or no longer mean it
-    read_ns INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+CREATE INDEX imports_by_file ON imports (file);
 CREATE TABLE together ( -- files changed by the same commits; each pair is stored once
     file INTEGER, other INTEGER, weight REAL NOT NULL, PRIMARY KEY (file, other)
 ) STRICT, WITHOUT ROWID;
@@ -69,7 +63,6 @@ CREATE VIRTUAL TABLE contents USING fts5 ( -- the words of a file; the row id is
 );
 CREATE TRIGGER symbol_gone AFTER DELETE ON symbols BEGIN DELETE FROM mentions WHERE symbol = old.id; END;
 CREATE TRIGGER file_gone AFTER DELETE ON files BEGIN
-    DELETE FROM uses WHERE target = old.id OR file = old.id;
     DELETE FROM together WHERE file = old.id OR other = old.id;
 END;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;

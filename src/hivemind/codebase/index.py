@@ -19,7 +19,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import apsw
 
 from hivemind import system
-from hivemind.codebase import database, git, imports, tree, workers, writing
+from hivemind.codebase import database, git, tree, workers, writing
 from hivemind.codebase.addresses import normalise_word
 from hivemind.codebase.database import select
 from hivemind.codebase.fingerprint import digest, merge, pack, unpack, unpack_first
@@ -206,7 +206,7 @@ class CodeIndex:
         if not self._is_current(path):
             self.db.set_busy_timeout(WAIT_MS)
             try:
-                self._read_and_store([path], is_urgent=True)
+                self._read_and_store([path])
             except apsw.BusyError:  # another process is indexing: answer without storing
                 content = tree.read(self.root, path)
                 return list(outline(path, content[1]).symbols) if content else []
@@ -261,8 +261,7 @@ class CodeIndex:
         files = [*rows] if self.is_built else [file for file in tree.list_files(self.root) if file.startswith(inside)]
         stamps = {file: tree.stamp(self.root, file) for file in files[:MAX_FOLDER_FILES]}
         self._read_and_store(
-            [file for file, stamp in stamps.items() if not (stamp and _is_current(stamp, rows.get(file)))],
-            is_urgent=True,
+            [file for file, stamp in stamps.items() if not (stamp and _is_current(stamp, rows.get(file)))]
         )
         query = f"{SELECT_SYMBOLS} WHERE f.path >= ? AND f.path < ? AND s.kind = 'file' ORDER BY f.path LIMIT ?"
         members = [symbol_from_row(row) for row in select(self.db, query, inside, end, MAX_FOLDER_FILES)]
@@ -331,9 +330,8 @@ class CodeIndex:
 
     def find_files(self, name: str) -> list[str]:
         """Files with this name in any folder, as last indexed."""
-        query = "SELECT path FROM files WHERE stem = ? LIMIT 1000"
-        candidates = [path for (path,) in self._rows(query, imports.module_words(name)[-1])]
-        return [path for path in candidates if path == name or path.endswith(f"/{name}")][:20]
+        query = "SELECT path FROM files WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 LIMIT 20"
+        return [path for (path,) in self._rows(query, name)]
 
     @property
     def is_built(self) -> bool:
@@ -415,30 +413,20 @@ class CodeIndex:
 
     def _refresh(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
         with _without_collection(), database.bulk_writes(self.db):
-            changed = self._read_and_store(paths, progress, is_whole=True)
+            changed = self._read_and_store(paths, progress)
         self._count_common_commits()
         self.set_fact("refreshed", str(time.time_ns()))
         self.is_behind = False
         return changed
 
-    def _read_and_store(
-        self,
-        paths: Sequence[str],
-        progress: Callable[[int, int], None] = lambda *_: None,
-        *,
-        is_whole: bool = False,
-        is_urgent: bool = False,
-    ) -> int:
-        """Read files, store what changed in them, and return how many changed; `is_urgent` if an answer needs them."""
+    def _read_and_store(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
+        """Read files, store what changed in them, and return how many changed."""
         requests = (writing.make_requests(self.db, batch) for batch in self._split_into_batches(paths))
         changed = file_count = 0
         for files in workers.read_files(self.root, requests, len(paths)):
             changed += writing.store_files(self.db, files)
             file_count += len(files)
             progress(file_count, len(paths))
-        # While another process fills the index, that process links all files in the end.
-        may_read_all = not is_urgent or not self.is_large()
-        writing.link_files(self.db, None if is_whole else MAX_QUICK_FILES, may_read_all=may_read_all)
         return changed
 
     def _split_into_batches(self, paths: Sequence[str]) -> Iterator[list[str]]:

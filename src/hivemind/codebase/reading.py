@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+import re
 import sys
 import time
 from operator import attrgetter
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 from hivemind import system
 from hivemind.codebase import tree
+from hivemind.codebase.addresses import normalise_word
 from hivemind.codebase.fingerprint import digest, unpack_first
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.symbols import Outline, outline
@@ -25,6 +27,7 @@ MIN_TOKENS = 12
 BINARY_BYTES = 8_000
 """A zero byte among the first of a file shows that it is no text."""
 
+_IMPORTED_WORD = re.compile(r"[\w-]+")
 _columns = attrgetter(*LOCATION_FIELDS[1:])
 
 
@@ -58,6 +61,7 @@ class ContentRows(NamedTuple):
     mentions: list[tuple[int, str, str]]
     """Position of the symbol, name and qualifier."""
     imports: list[str]
+    """Words of what it imports, folded."""
     words: tuple[str, str, str]
     """Of the path, of the names that it defines, and of its text."""
 
@@ -88,7 +92,14 @@ def _make_rows(source: bytes, file_outline: Outline) -> ContentRows:
         mentions=[
             (owner, name, qualifier) for owner, kind, name, qualifier in file_outline.references if kind != "import"
         ],
-        imports=[name for _, kind, name, _ in file_outline.references if kind == "import"],
+        imports=sorted(
+            {
+                normalise_word(word)
+                for _, kind, name, _ in file_outline.references
+                if kind == "import"
+                for word in _IMPORTED_WORD.findall(name)
+            }
+        ),
         words=(split_path(path), split_names(symbol.name for symbol in symbols), _text_words(source, symbols)),
     )
 

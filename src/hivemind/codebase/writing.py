@@ -1,4 +1,4 @@
-"""Store what was read from files in the code index, and link the files that import one another.
+"""Store what was read from files in the code index.
 
 Every transaction leaves the index consistent, so a process may be killed at any time, and several may write at once.
 """
@@ -9,7 +9,8 @@ from itertools import combinations
 
 import apsw
 
-from hivemind.codebase import git, imports
+from hivemind.codebase import git
+from hivemind.codebase.addresses import normalise_word
 from hivemind.codebase.database import select, transaction
 from hivemind.codebase.reading import ContentRows, FileRows, Request, lookup_triples
 from hivemind.model.code import BROKEN, Fingerprint
@@ -46,6 +47,8 @@ def store_files(db: apsw.Connection, files: Sequence[FileRows]) -> int:
     with transaction(db):
         changed = sum(_store_file(db, file, words) for file in files)
         _store_words(db, words)
+        if changed:
+            set_fact(db, "generation", str(time.time_ns()))
     return changed
 
 
@@ -71,7 +74,6 @@ def _store_file(db: apsw.Connection, file: FileRows, words: dict[int, tuple[str,
             _delete_content(db, file_id)
             words[file_id] = None
             db.execute("DELETE FROM files WHERE id = ?", (file_id,))
-            _mark_unlinked(db, file, is_new=True)
         return bool(file_id)
     new_id = _store_stamp(db, file.path, file.stamp, file.read_ns)
     if file.content is None:
@@ -80,7 +82,6 @@ def _store_file(db: apsw.Connection, file: FileRows, words: dict[int, tuple[str,
         _delete_content(db, file_id)
     _store_content(db, new_id, file.content)
     words[new_id] = file.content.words
-    _mark_unlinked(db, file, is_new=not file_id)
     return True
 
 
@@ -104,7 +105,7 @@ def _store_stamp(db: apsw.Connection, path: str, stamp: tuple[int, int, int], re
         " ON CONFLICT DO UPDATE SET stem = excluded.stem, size = excluded.size, inode = excluded.inode,"
         " mtime_ns = excluded.mtime_ns, seen_ns = excluded.seen_ns RETURNING id",
         path,
-        imports.module_words(path)[-1],
+        normalise_word(path.rpartition("/")[2].partition(".")[0]),
         *stamp,
         read_ns,
     )
@@ -122,40 +123,7 @@ def _store_content(db: apsw.Connection, file: int, content: ContentRows) -> None
     db.executemany("INSERT OR IGNORE INTO names (text) VALUES (?)", [(name,) for name in names])
     mentions = [(first_id + owner, qualifier, name) for owner, name, qualifier in content.mentions]
     db.executemany("INSERT OR IGNORE INTO mentions SELECT id, ?, ? FROM names WHERE text = ?", mentions)
-    db.executemany("INSERT OR IGNORE INTO imports VALUES (?, ?)", [(file, module) for module in content.imports])
-
-
-def _mark_unlinked(db: apsw.Connection, file: FileRows, *, is_new: bool) -> None:
-    db.execute(
-        "INSERT INTO unlinked VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
-        " SET is_new = max(is_new, excluded.is_new), read_ns = excluded.read_ns",
-        (file.path, is_new, file.read_ns),
-    )
-
-
-def link_files(db: apsw.Connection, limit: int | None = None, *, may_read_all: bool = True) -> None:
-    """Resolve the imports of all files stored since the last time, by whichever process; of none if these are more.
-
-    A new or deleted file may be meant by the imports of any other; without `may_read_all` it is left for later, too.
-    In many short transactions, so that other processes can write in between.
-    """
-    marks = list(select(db, "SELECT path, is_new, read_ns FROM unlinked"))
-    if not marks or (limit is not None and len(marks) > limit):
-        return
-    changed, added_or_removed = {path for path, *_ in marks}, {path for path, is_new, _ in marks if is_new}
-    if added_or_removed and not may_read_all:
-        return
-    for importers in imports.list_importers(db, changed, added_or_removed):
-        with transaction(db):
-            # Resolved here, because another process may have stored and linked what was missing a moment ago.
-            edges = imports.resolve_imports(db, importers)
-            db.executemany("DELETE FROM uses WHERE file = ?", [(file,) for file in edges])
-            pairs = [(file, target) for file, targets in edges.items() for target in targets]
-            db.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?)", pairs)
-    with transaction(db):
-        # What was stored again in the meantime keeps its mark.
-        db.executemany("DELETE FROM unlinked WHERE path = ? AND is_new = ? AND read_ns = ?", marks)
-        set_fact(db, "generation", str(time.time_ns()))
+    db.executemany("INSERT OR IGNORE INTO imports VALUES (?, ?)", [(word, file) for word in content.imports])
 
 
 def count_common_commits(db: apsw.Connection, commits: Sequence[git.Commit], head: str, *, is_continued: bool) -> None:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from hivemind.errors import InvalidInput
 from hivemind.formats.dataclass import dataclass
-from hivemind.model.code import Callers, RelatedFile, Staleness, Symbol
+from hivemind.model.code import Callers, RelatedFile, Staleness
 from hivemind.model.fold import HistoryStep
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Recall, Receipt
@@ -156,31 +156,6 @@ class AnchoredCode:
     then: str
     """Empty if no commit contains it."""
     now: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkedMemory:
-    """A memory linked to a symbol or file, and how that changed."""
-
-    memory: Memory
-    path: str
-    symbol: str
-    staleness: Staleness | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeSurroundings:
-    """The contents, related files and memories of a file or folder."""
-
-    target: str
-    is_file: bool
-    children: tuple[tuple[str, int], ...]
-    """For a folder: its paths, and how many files each contains; 0 for a file."""
-    symbols: tuple[Symbol, ...]
-    related: tuple[RelatedFile, ...]
-    ties: tuple[LinkedMemory, ...]
-    is_behind: bool = False
-    """Whether the code is being read in the background, so that files, symbols and memories may be missing."""
 
 
 class MentionSort(StrEnum):

@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from hivemind.entrypoints.viewer.guard import guard_pages
-from hivemind.entrypoints.viewer.pages import graph, health, log, memory, naming, review, search, sessions, today
+from hivemind.entrypoints.viewer.pages import health, log, memory, naming, review, search, sessions, today
 from hivemind.entrypoints.viewer.request import Page, PageRequest, Right, Site, Visitor
 from hivemind.entrypoints.viewer.templating import ENVIRONMENT, render_error, render_refusal
 from hivemind.errors import HivemindError, Refused
@@ -41,8 +41,6 @@ PAGES: tuple[PageRoute, ...] = (
     ("POST", "/review/{id}", review.decide, None),
     ("GET", "/sessions", sessions.page, Right.FILES),
     ("GET", "/session/{id}", sessions.replay, Right.FILES),
-    ("GET", "/graph", graph.page, Right.FILES),
-    ("GET", "/graph/near", graph.near, Right.FILES),
     ("GET", "/log", log.page, None),
     ("GET", "/rollback", log.preview, Right.REVIEW),
     ("POST", "/rollback", log.apply, Right.REVIEW),

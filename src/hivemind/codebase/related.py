@@ -1,4 +1,4 @@
-"""Find related files and callers from imports, calls, inheritance, tests and common history."""
+"""Find related files and callers: what was changed or used together, tests, and names that code has in common."""
 
 import re
 from collections import defaultdict
@@ -7,11 +7,10 @@ from enum import StrEnum
 from heapq import nlargest
 from math import sqrt
 
-from hivemind.codebase import touched_together, tree
-from hivemind.codebase.addresses import normalise_word
+from hivemind.codebase import touched_together
+from hivemind.codebase.addresses import is_package_file, normalise_word
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import family_of
-from hivemind.codebase.imports import is_gateway, module_words, share_package
 from hivemind.codebase.index import SELECT_SYMBOLS, CodeIndex, rebuild_if_damaged, symbol_from_row
 from hivemind.codebase.links import find_all
 from hivemind.codebase.words import split_identifier
@@ -26,8 +25,6 @@ class Relation(StrEnum):
     TOUCHED_TOGETHER = "touched together in sessions"
     TESTS = "tests it"
     TESTED_BY = "is tested by it"
-    IMPORTED_BY = "is imported by it"
-    IMPORTS = "imports it"
     CALLED_BY = "is called or inherited by it"
     CALLS = "calls or inherits it"
     SAME_FOLDER = "same folder"
@@ -43,16 +40,11 @@ OWN_INSTANCE = frozenset({"self", "this", "cls", "Self", "$this"})
 RANK_OFFSET = 60
 """From the paper on reciprocal rank fusion; larger values trust first places less."""
 
-MAX_REEXPORTS = 3
-"""Steps from a file to those that import it by way of package files or headers."""
-
 WEIGHTS = {
     Relation.COMMITTED_TOGETHER: 1.0,
     Relation.TOUCHED_TOGETHER: 0.5,
     Relation.TESTS: 0.25,
     Relation.TESTED_BY: 0.25,
-    Relation.IMPORTED_BY: 0.12,
-    Relation.IMPORTS: 0.1,
     Relation.CALLED_BY: 0.12,
     Relation.CALLS: 0.1,
     Relation.SAME_FOLDER: 0.05,
@@ -62,8 +54,12 @@ docs/explanation/staleness.md.
 
 The weight of sessions is set by hand, because there was no repository with observed sessions to measure it on."""
 
+_FOLDER_IS_PACKAGE = frozenset({"go", "java", "kotlin", "scala"})
+"""Languages in which the files of a folder see one another's names without an import."""
+
+_CRATE_ROOTS = frozenset({"lib", "main"})
 _TEST_PATH = re.compile(r"(?:^|[/_.-])(?:tests?|specs?)(?:[/_.-]|$)|(?:Tests?|Spec)\.\w+$|^test", re.IGNORECASE)
-_TEST_AFFIXES = re.compile(r"^test_?|_?tests?$|[._-]spec$|[._-]test$|_spec$", re.IGNORECASE)
+_TEST_AFFIXES = re.compile(r"^tests?|tests?$|spec$")
 
 
 def is_test(path: str) -> bool:
@@ -124,23 +120,9 @@ def merge_rankings(first: Sequence[RelatedFile], second: Sequence[RelatedFile], 
     return tuple(sorted(files.values(), key=lambda file: -file.weight)[:limit])
 
 
-def list_children(index: CodeIndex, folder: str) -> list[tuple[str, int]]:
-    """The entries of a folder, subfolders first: path, and the number of files below; 0 for a file."""
-    prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
-    file_counts: dict[str, int] = defaultdict(int)
-    # The first index of a large tree takes a while; its files can be listed before.
-    paths = index.paths() if index.is_built else tree.list_files(index.root)
-    for path in paths:
-        if not path.startswith(prefix):
-            continue
-        name, _, subpath = path[len(prefix) :].partition("/")
-        file_counts[prefix + name] += 1 if subpath else 0
-    return sorted(file_counts.items(), key=lambda entry: (not entry[1], entry[0]))
-
-
 @rebuild_if_damaged
 def find_callers(index: CodeIndex, symbol: Symbol) -> Callers:
-    """Find the symbols that call or inherit this one, as far as imports, qualifiers or a unique name show it."""
+    """Find the symbols that call or inherit this one, as far as imported words, qualifiers or a unique name show it."""
     family = family_of(symbol.path)
     mentions = [
         (caller, qualifier)
@@ -154,17 +136,20 @@ def find_callers(index: CodeIndex, symbol: Symbol) -> Callers:
     ]
     # A prototype declares the same function, so it is no other one.
     rival_paths = {path for path, _, kind in namesakes if kind != "prototype"}
+    declarations = {path for path, _, kind in namesakes if kind == "prototype"}
+    certain = [caller for caller, _ in mentions]
     if rival_paths or not is_distinctive(symbol.name):
-        declarations = {path for path, _, kind in namesakes if kind == "prototype"}
-        in_sight = _find_files_in_sight(index, symbol.path, declarations)
+        own_words = {_module_word(path) for path in {symbol.path, *declarations, *_find_exporters(index, symbol.path)}}
+        own_words.update(map(normalise_word, symbol.qualified.split(".")))
+        in_sight = {
+            path: _is_in_sight(index, path, symbol.path, own_words, rival_paths)
+            for path in {caller.path for caller in certain}
+        }
         certain = [
             caller
             for caller, qualifier in mentions
-            if _is_in_sight(caller.path, symbol.path, in_sight, rival_paths)
-            and (not rival_paths or _may_mean(caller, qualifier, symbol))
+            if in_sight[caller.path] and (not rival_paths or _may_mean(caller, qualifier, symbol))
         ]
-    else:
-        certain = [caller for caller, _ in mentions]
     callers = {caller.key: caller for caller in certain}
     other_keys = {caller.key for caller, _ in mentions} - callers.keys()
     return Callers(symbols=tuple(callers.values()), unresolved=len(other_keys), namesakes=len(namesakes))
@@ -175,6 +160,15 @@ def _find_mentions(index: CodeIndex, name: str) -> Iterator[tuple[Symbol, str]]:
     query = SELECT_SYMBOLS.replace(" FROM ", ", m.qualifier FROM ", 1)
     query += " JOIN mentions m ON m.symbol = s.id JOIN names n ON n.id = m.name WHERE n.text = ?"
     yield from ((symbol_from_row(row[:-1]), row[-1]) for row in select(index.db, query, name))
+
+
+def _find_exporters(index: CodeIndex, path: str) -> Iterator[str]:
+    """Yield the package files beside a file that import it, mostly to offer its names as those of the folder."""
+    query = "SELECT f.path FROM imports i JOIN files f ON f.id = i.file WHERE i.word = ?"
+    folder = path.rpartition("/")[0]
+    for (importer,) in select(index.db, query, _module_word(path)):
+        if is_package_file(importer) and importer.rpartition("/")[0] == folder:
+            yield importer
 
 
 def is_distinctive(name: str) -> bool:
@@ -189,32 +183,39 @@ def _may_mean(caller: Symbol, qualifier: str, symbol: Symbol) -> bool:
         return not symbol.parent or (caller.path, caller.parent) == (symbol.path, symbol.parent)
     if qualifier in OWN_INSTANCE:
         return (caller.path, caller.parent) == (symbol.path, symbol.parent) and bool(symbol.parent)
-    owner = symbol.parent.rpartition(".")[2] or module_words(symbol.path)[-1]
+    owner = normalise_word(symbol.parent.rpartition(".")[2]) or _module_word(symbol.path)
     # A variable is often named after its class; any other may be of any class.
-    return normalise_word(qualifier) == normalise_word(owner)
+    return normalise_word(qualifier) == owner
 
 
-def _is_in_sight(caller: str, path: str, in_sight: Collection[str], rival_paths: Collection[str]) -> bool:
-    if caller == path:
-        return True
+def _is_in_sight(
+    index: CodeIndex, caller: str, path: str, own_words: Collection[str], rival_paths: Collection[str]
+) -> bool:
+    """Whether a name in a file means the symbol of another file: it imports a word of that, and fewer of any rival."""
     # In a file with its own symbol of that name, that one is meant.
-    if caller in rival_paths:
-        return False
-    # Within a package no import shows which of several symbols is meant.
-    is_shared = share_package(caller, path) and not any(share_package(caller, rival) for rival in rival_paths)
-    return caller in in_sight or is_shared
+    if caller == path or caller in rival_paths:
+        return caller == path
+    folder = caller.rpartition("/")[0]
+    if family_of(path) in _FOLDER_IS_PACKAGE and path.rpartition("/")[0] == folder:
+        # Within a package no import shows which of several symbols is meant.
+        return all(rival.rpartition("/")[0] != folder for rival in rival_paths)
+    query = "SELECT i.word FROM imports i JOIN files f ON f.id = i.file WHERE f.path = ?"
+    words = {word for (word,) in select(index.db, query, caller)}
+    score, *rival_scores = (len(words & _path_words(place)) for place in (path, *rival_paths))
+    return not words.isdisjoint(own_words) and score > max(rival_scores, default=-1)
 
 
-def _find_files_in_sight(index: CodeIndex, path: str, declarations: Iterable[str]) -> set[str]:
-    """The files that import a file, or a header that declares its symbol; also through files that re-export it."""
-    query = "SELECT f.path FROM uses u JOIN files f ON f.id = u.file JOIN files t ON t.id = u.target WHERE t.path = ?"
-    in_sight: set[str] = set()
-    sources = {path, *declarations}
-    for _ in range(MAX_REEXPORTS):
-        importers = {importer for source in sources for (importer,) in select(index.db, query, source)} - in_sight
-        in_sight |= importers
-        sources = {importer for importer in importers if is_gateway(importer)}
-    return in_sight
+def _path_words(path: str) -> set[str]:
+    return {normalise_word(word) for word in path.rpartition(".")[0].split("/")}
+
+
+def _module_word(path: str) -> str:
+    """The last word by which a file is imported: its own name, or that of the folder that it stands for."""
+    folder, _, name = path.rpartition("/")
+    stem, family = name.partition(".")[0], family_of(path)
+    is_folder = is_package_file(path) or family == "go" or (family == "rust" and stem in _CRATE_ROOTS)
+    folders = [word for word in folder.split("/") if word not in ("", "src")]
+    return normalise_word(folders[-1] if is_folder and folders else stem)
 
 
 def _resolve_files(index: CodeIndex, targets: Iterable[str]) -> tuple[dict[int, str], dict[int, str]]:
@@ -265,17 +266,16 @@ def _find_edges(index: CodeIndex, file: int, path: str) -> Iterator[tuple[Relati
         index.db, _FOLDER_QUERY, f"{folder}/" if folder else "", f"{folder}0" if folder else "\x7f", file
     )
     yield from ((Relation.SAME_FOLDER, other, 1.0) for other, name in neighbours if name.rpartition("/")[0] == folder)
-    stem = module_words(path)[-1]
-    if is_test(path):
-        subject = _TEST_AFFIXES.sub("", stem) or stem
-        stems = [subject, subject.lower()]
-        reason, wants_tests = Relation.TESTED_BY, False
-    else:
-        stems = [f"test_{stem}", f"{stem}_test", f"{stem}Test", f"{stem}_spec", f"tests_{stem}", stem]
-        reason, wants_tests = Relation.TESTS, True
-    for candidate in dict.fromkeys(stems):
+    stem = normalise_word(path.rpartition("/")[2].partition(".")[0])
+    subject = _TEST_AFFIXES.sub("", stem) or stem
+    reason, stems = (
+        (Relation.TESTED_BY, [subject])
+        if is_test(path)
+        else (Relation.TESTS, [f"test{stem}", f"tests{stem}", f"{stem}test", f"{stem}tests", f"{stem}spec", stem])
+    )
+    for candidate in stems:
         rows = list(select(index.db, "SELECT id, path FROM files WHERE stem = ? AND id != ? LIMIT 50", candidate, file))
-        matches = [other for other, name in rows if is_test(name) == wants_tests]
+        matches = [other for other, name in rows if is_test(name) == (reason is Relation.TESTS)]
         # A common stem such as `utils` has many tests; the weight is divided among them.
         yield from ((reason, other, 1 / len(matches)) for other in matches)
 
@@ -290,28 +290,28 @@ _FOLDER_QUERY = "SELECT id, path FROM files WHERE path >= ? AND path < ? AND id 
 _COUNT_QUERIES = {
     Relation.COMMITTED_TOGETHER: "SELECT other, weight FROM together WHERE file = ?1"
     " UNION ALL SELECT file, weight FROM together WHERE other = ?1 ORDER BY 2 DESC, 1 LIMIT 50",
-    Relation.IMPORTED_BY: "SELECT target, 1.0 FROM uses WHERE file = ? LIMIT 200",
-    Relation.IMPORTS: "SELECT file, 1.0 FROM uses WHERE target = ? LIMIT 200",
     Relation.CALLED_BY: """
 SELECT theirs.file, count(DISTINCT theirs.id)
 FROM symbols mine
 CROSS JOIN mentions m ON m.symbol = mine.id
 CROSS JOIN names n ON n.id = m.name
-CROSS JOIN symbols theirs ON theirs.name = n.text
-CROSS JOIN uses u ON u.file = mine.file AND u.target = theirs.file
-WHERE mine.file = ? GROUP BY theirs.file
+CROSS JOIN symbols theirs ON theirs.name = n.text AND theirs.file != mine.file
+WHERE mine.file = ? AND NOT EXISTS (SELECT 1 FROM symbols s WHERE s.name = n.text AND s.file != theirs.file)
+GROUP BY theirs.file
 """,
     Relation.CALLS: """
 SELECT theirs.file, count(DISTINCT mine.id)
 FROM symbols mine
 CROSS JOIN names n ON n.text = mine.name
 CROSS JOIN mentions m ON m.name = n.id
-CROSS JOIN symbols theirs ON theirs.id = m.symbol
-CROSS JOIN uses u ON u.file = theirs.file AND u.target = ?1
-WHERE mine.file = ?1 AND mine.kind != 'file' GROUP BY theirs.file
+CROSS JOIN symbols theirs ON theirs.id = m.symbol AND theirs.file != mine.file
+WHERE mine.file = ?1 AND mine.kind != 'file'
+AND NOT EXISTS (SELECT 1 FROM symbols s WHERE s.name = mine.name AND s.file != ?1)
+GROUP BY theirs.file
 """,
 }
-"""For each reason that can be counted: the related files of a file, and how often.
+"""For each reason that can be counted: the related files of a file, and how often; names that several files define say
+nothing.
 
 CROSS JOIN keeps SQLite from changing the order of the tables, so that the search starts at one file.
 """
