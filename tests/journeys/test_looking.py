@@ -137,4 +137,4 @@ def test_the_log_is_read_by_what_happened_and_by_whom(open_mind: Open) -> None:
     by_agent = mind.history.log(actor="claude-code", facts=("memory.remembered",))
 
     assert [one.fact for one in tagged] == ["memory.tagged"]
-    assert [one.event.fact.text for one in by_agent if one.event] == ["two"]  # type: ignore[union-attr]
+    assert [one.event.fact.text for one in by_agent if one.event] == ["two"]  # type: ignore[attr-defined]

@@ -23,6 +23,7 @@ from hivemind.model.events import (
     Fact,
     MemoriesRecalled,
     MemoryErased,
+    MemoryFact,
     MemoryRemembered,
     MemoryRevised,
     ObservationMade,
@@ -128,7 +129,7 @@ def _search_log(db: Database, name: NamePattern, progress: Progress) -> LogMenti
         excerpt = next(filter(None, map(name.excerpt, _iterate_texts(event.fact))), "")
         if not excerpt:
             continue
-        if hasattr(event.fact, "memory_id") and not isinstance(event.fact, MemoryErased):
+        if isinstance(event.fact, MemoryFact) and not isinstance(event.fact, MemoryErased):
             mentions.memories[event.about] = event, excerpt
             continue
         sort, stays = _classify_entry(event.fact)

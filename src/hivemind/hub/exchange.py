@@ -19,6 +19,7 @@ from hivemind.model.events import (
     MemoryAnnotated,
     MemoryApproved,
     MemoryErased,
+    MemoryFact,
     MemoryPublished,
     MemoryRejected,
     MemoryRemembered,
@@ -264,7 +265,7 @@ def _find_refusal(store: Store, member: TeamMember, entry: WireEntry) -> str:
     # Raised, not refused: a refusal is final, and an upgraded hub can take the entry.
     if isinstance(event.fact, UnknownFact):
         raise Refused(f"this hub does not know {event.fact.name}; upgrade it with 'pip install -U hivemind-memory'")
-    if not hasattr(event.fact, "memory_id") or isinstance(event.fact, MemoryPublished):
+    if not isinstance(event.fact, MemoryFact) or isinstance(event.fact, MemoryPublished):
         return "only entries about the team's memories are shared"
     if member.is_agent and event.channel.trust is Trust.HIGH:
         return "an agent's token may not write as a person"

@@ -23,18 +23,28 @@ from hivemind.model.session import ObservationFields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AboutMemory:
-    """Base of facts about one memory, with a reason."""
+class Fact:
+    """Base of all facts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFact(Fact):
+    """Base of facts about one memory."""
 
     memory_id: MemoryId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryVerdict(MemoryFact):
+    """Base of facts about one memory that have a reason."""
+
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRemembered:
+class MemoryRemembered(MemoryFact):
     """A new memory was stored."""
 
-    memory_id: MemoryId
     kind: Kind
     text: str
     owner: str
@@ -56,10 +66,9 @@ class MemoryRemembered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRevised:
+class MemoryRevised(MemoryFact):
     """A memory was edited; empty fields stay as they were."""
 
-    memory_id: MemoryId
     base: int
     """The version that the writer had read."""
     text: str = ""
@@ -79,33 +88,30 @@ class MemoryRevised:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryTagged:
+class MemoryTagged(MemoryFact):
     """Tags were added to a memory or removed."""
 
-    memory_id: MemoryId
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryAnnotated:
+class MemoryAnnotated(MemoryFact):
     """Metadata of a memory was set or removed; other metadata stays as it was."""
 
-    memory_id: MemoryId
     metadata: Metadata = NO_METADATA
     removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryAnchored:
+class MemoryAnchored(MemoryFact):
     """A memory was linked to code as it is now; earlier links are replaced."""
 
-    memory_id: MemoryId
     anchors: tuple[Anchor, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemorySuperseded(AboutMemory):
+class MemorySuperseded(MemoryVerdict):
     """Another memory replaced it."""
 
     by: MemoryId
@@ -114,30 +120,28 @@ class MemorySuperseded(AboutMemory):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryCorroborated:
+class MemoryCorroborated(MemoryFact):
     """Another source said the same."""
 
-    memory_id: MemoryId
     source: Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryDisputed(AboutMemory):
+class MemoryDisputed(MemoryVerdict):
     """It contradicts another memory."""
 
     against: MemoryId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DisputeSettled:
+class DisputeSettled(MemoryFact):
     """It no longer contradicts another memory."""
 
-    memory_id: MemoryId
     against: MemoryId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryApproved(AboutMemory):
+class MemoryApproved(MemoryVerdict):
     """A reviewer approved it, or the settings approve such memories automatically."""
 
     settles: tuple[EventId, ...] = ()
@@ -147,12 +151,12 @@ class MemoryApproved(AboutMemory):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryVerified(AboutMemory):
+class MemoryVerified(MemoryVerdict):
     """Somebody checked it and it is still correct."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRetracted(AboutMemory):
+class MemoryRetracted(MemoryVerdict):
     """It was withdrawn; it can be restored."""
 
     value: Digest = ""
@@ -160,7 +164,7 @@ class MemoryRetracted(AboutMemory):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRejected(AboutMemory):
+class MemoryRejected(MemoryVerdict):
     """A reviewer rejected it: it is withdrawn, and the same text is refused from now on."""
 
     value: Digest
@@ -168,12 +172,12 @@ class MemoryRejected(AboutMemory):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRestored(AboutMemory):
+class MemoryRestored(MemoryVerdict):
     """It counts again after it was retracted, rejected or replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRolledBack(AboutMemory):
+class MemoryRolledBack(MemoryVerdict):
     """Some of its events are ignored from now on."""
 
     rollback: OwnId
@@ -182,15 +186,14 @@ class MemoryRolledBack(AboutMemory):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RollbackUndone:
+class RollbackUndone(MemoryFact):
     """The events that a rollback had removed count again."""
 
-    memory_id: MemoryId
     rollback: OwnId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryErased(AboutMemory):
+class MemoryErased(MemoryVerdict):
     """Its content was deleted everywhere Hivemind stores it; only this fact remains."""
 
     values: tuple[Digest, ...] = ()
@@ -202,7 +205,7 @@ class MemoryErased(AboutMemory):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ErasureFinished:
+class ErasureFinished(Fact):
     """The locations of an erasure were cleaned and checked; the newest of these facts is its receipt."""
 
     at: Timestamp
@@ -212,15 +215,14 @@ class ErasureFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryPublished:
+class MemoryPublished(MemoryFact):
     """A copy of it was published to the team."""
 
-    memory_id: MemoryId
     copy: MemoryId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntriesRefused:
+class EntriesRefused(Fact):
     """The hub refused entries; they stay in their chain without content."""
 
     bodies: tuple[EventId, ...]
@@ -228,15 +230,14 @@ class EntriesRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EditHeld:
+class EditHeld(MemoryFact):
     """The hub holds an edit of somebody else's memory until a reviewer agrees; the team has asked for that."""
 
-    memory_id: MemoryId
     edit: EventId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TeamAdministered:
+class TeamAdministered(Fact):
     """An administrator changed a team; devices keep it, and bring it back to a hub that lost it."""
 
     action: str
@@ -252,7 +253,7 @@ class TeamAdministered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriteRefused:
+class WriteRefused(Fact):
     """Somebody tried to write what a rule forbids; the text is not stored."""
 
     what: str
@@ -282,7 +283,7 @@ class ShownSessionPassage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoriesRecalled:
+class MemoriesRecalled(Fact):
     """Memories were shown to somebody: the receipt, stored in the person's own scope."""
 
     query: str
@@ -297,12 +298,12 @@ class MemoriesRecalled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationMade(ObservationFields):
+class ObservationMade(ObservationFields, Fact):
     """An agent did or said something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationCompleted:
+class ObservationCompleted(Fact):
     """An agent's transcript gave the exit code of a command, which its hook had not."""
 
     session_id: ForeignId
@@ -311,7 +312,7 @@ class ObservationCompleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationsDropped:
+class ObservationsDropped(Fact):
     """Observations were deleted because they were old, took too much space, or repeated an erased text."""
 
     bodies: tuple[EventId, ...]
@@ -320,7 +321,7 @@ class ObservationsDropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionExamined:
+class SessionExamined(Fact):
     """The record of a session was sent to the person's own agent, to learn from it."""
 
     session_id: ForeignId
@@ -334,7 +335,7 @@ class SessionExamined:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntriesLost:
+class EntriesLost(Fact):
     """A damaged store was repaired, and these entries could not be recovered."""
 
     gaps: tuple[OwnId, ...] = ()
@@ -344,7 +345,7 @@ class EntriesLost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepositorySeen:
+class RepositorySeen(Fact):
     """A working tree was seen under a repository id; the id may improve later."""
 
     repo: str
@@ -354,7 +355,7 @@ class RepositorySeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceJoined:
+class DeviceJoined(Fact):
     """A machine joined the others of its person; it is recorded on that machine and reaches only them."""
 
     device: OwnId
@@ -364,53 +365,19 @@ class DeviceJoined:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownFact:
+class UnknownFact(Fact):
     """A fact that a newer program wrote; it is stored unchanged and not interpreted."""
 
     name: str
     body: str
 
 
-Fact = (
-    MemoryRemembered
-    | MemoryRevised
-    | MemoryTagged
-    | MemoryAnnotated
-    | MemoryAnchored
-    | MemorySuperseded
-    | MemoryCorroborated
-    | MemoryDisputed
-    | DisputeSettled
-    | MemoryApproved
-    | MemoryVerified
-    | MemoryRetracted
-    | MemoryRejected
-    | MemoryRestored
-    | MemoryRolledBack
-    | RollbackUndone
-    | MemoryErased
-    | ErasureFinished
-    | MemoryPublished
-    | EntriesRefused
-    | EditHeld
-    | TeamAdministered
-    | WriteRefused
-    | MemoriesRecalled
-    | ObservationMade
-    | ObservationCompleted
-    | ObservationsDropped
-    | SessionExamined
-    | EntriesLost
-    | RepositorySeen
-    | DeviceJoined
-    | UnknownFact
-)
-
 # Derived from the class names, so that a fact is named in one place.
-FACTS: dict[str, type[Any]] = {
+FACTS: dict[str, type[Fact]] = {
     re.sub(r"(?<=[a-z])(?=[A-Z])", "_", shape.__name__).lower().replace("_", ".", 1): shape
-    for shape in get_args(Fact)
-    if shape is not UnknownFact
+    for shape in list(globals().values())
+    if isinstance(shape, type) and issubclass(shape, Fact)
+    if shape not in (Fact, MemoryFact, MemoryVerdict, UnknownFact)
 }
 """Facts by name: ``MemoryRolledBack`` is ``memory.rolled_back`` in the log. These names must never change."""
 CHANGES = tuple(name for name in FACTS if name not in ("memories.recalled", "observation.made", "repository.seen"))
@@ -448,7 +415,8 @@ class Event:
     @property
     def about(self) -> str:
         """The memory or session the fact is about."""
-        return cast(str, getattr(self.fact, "memory_id", getattr(self.fact, "session_id", "")))
+        fact = self.fact
+        return fact.memory_id if isinstance(fact, MemoryFact) else str(getattr(fact, "session_id", ""))
 
     @property
     def moment(self) -> tuple[str, str]:
@@ -468,7 +436,7 @@ def decode_fact(name: str, body: str) -> Fact:
     shape = FACTS.get(name)
     if shape is None:
         return UnknownFact(name=name, body=body)
-    return cast(Fact, from_plain(shape, parse_json(body)))
+    return from_plain(shape, parse_json(body))
 
 
 def find_shape_error(fact: Fact) -> str:

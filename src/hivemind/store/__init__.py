@@ -13,7 +13,7 @@ from hivemind.errors import StoreBusy, StoreDamaged, StoreError, StoreOutdated, 
 from hivemind.formats import cue_file
 from hivemind.model import wire
 from hivemind.model.erasure import ErasedLocation
-from hivemind.model.events import EntriesRefused, Event
+from hivemind.model.events import EntriesRefused, Event, MemoryFact
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
 from hivemind.store import chains, log, projector, rebuild, reserve, sync_state
@@ -175,7 +175,7 @@ class Store(Closeable):
 
     def _discard_cues(self, events: Iterable[Event]) -> None:
         # Receipts and observations, which hooks record all the time, change no memory.
-        if any(hasattr(event.fact, "memory_id") or isinstance(event.fact, EntriesRefused) for event in events):
+        if any(isinstance(event.fact, MemoryFact | EntriesRefused) for event in events):
             self.has_new_memories = True
             self.discard_cues()
 

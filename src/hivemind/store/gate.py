@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hivemind.errors import Refused
 from hivemind.formats.dataclass import dataclass
-from hivemind.model.events import Event, Fact, MemoryErased, MemoryRemembered
+from hivemind.model.events import Event, Fact, MemoryErased, MemoryFact, MemoryRemembered
 from hivemind.model.free_text import change_text, iterate_text
 from hivemind.model.ids import EventId
 from hivemind.model.scope import Scope
@@ -128,7 +128,7 @@ class ExclusionGate:
 
 def is_written(fact: Fact) -> bool:
     """Whether somebody wrote a fact about a memory; an erasure is carried out whatever its reason says."""
-    return hasattr(fact, "memory_id") and not isinstance(fact, MemoryErased)
+    return isinstance(fact, MemoryFact) and not isinstance(fact, MemoryErased)
 
 
 def _iterate_header(event: Event) -> Iterable[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from hivemind.errors import AmbiguousId, NotFound
 from hivemind.formats.codec import from_plain, to_json
-from hivemind.model.events import EntriesRefused, Event
+from hivemind.model.events import EntriesRefused, Event, MemoryFact
 from hivemind.model.fold import HistoryStep, build_history, fold_memory
 from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.memory import Kind, Memory
@@ -105,7 +105,7 @@ def apply(db: Database, event: Event) -> None:
     if isinstance(event.fact, EntriesRefused):
         for memory_id in log.find_about_ids(db, event.fact.bodies):
             _refold(db, memory_id)
-    elif hasattr(event.fact, "memory_id"):
+    elif isinstance(event.fact, MemoryFact):
         _refold(db, event.about)
 
 
