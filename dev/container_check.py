@@ -36,7 +36,7 @@ def main() -> None:
     """Build, start, wait until the health check of the compose file succeeds, and stop."""
     with tempfile.TemporaryDirectory() as folder, serving(FAST_SETTINGS) as socket_folder:
         build(Path(folder))
-        services = yaml.safe_load((ROOT / "docs/how-to/hub/docker-compose.yml").read_text("utf-8"))["services"]
+        services = yaml.safe_load((ROOT / "packaging/hub/docker-compose.yml").read_text("utf-8"))["services"]
         address = database(socket_folder, "hub")
         hub, worker = (Container(address, socket_folder) for _ in range(2))
         try:
@@ -61,7 +61,7 @@ def build(folder: Path) -> None:
         run(["buildah", "run", container, "--", "sh", "-c", "rm /usr/lib/python3*/EXTERNALLY-MANAGED"])
         run(["buildah", "commit", "--quiet", "--rm", container, BASE])
     context = folder / "context"
-    shutil.copytree(ROOT / "docs/how-to/hub", context)
+    shutil.copytree(ROOT / "packaging/hub", context)
     run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", context, ROOT])
     wheel = next(context.glob("*.whl")).name
     run(

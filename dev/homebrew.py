@@ -1,6 +1,6 @@
 """Write the Homebrew formula, ``Formula/hivemind-memory.rb``, from pyproject.toml: ``python dev/homebrew.py``.
 
-With the formula in this folder the repository is a tap of its own.
+With the formula in this folder the repository is a tap of its own; Homebrew looks for it in the root.
 """
 
 import tomllib

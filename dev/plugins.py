@@ -11,12 +11,14 @@ import hivemind
 from hivemind.agents.connection import render_plugin_files
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = (".claude-plugin", "plugins")
+PLUGINS = "packaging/plugins"
+# Agents look for the list of a marketplace in the root of its repository, and follow the path in it.
+FOLDERS = (".claude-plugin", PLUGINS)
 
 
 def main() -> None:
     """Write the files, or compare them."""
-    files = {ROOT / path: text for path, text in render_plugin_files(hivemind.__version__).items()}
+    files = {ROOT / path: text for path, text in render_plugin_files(hivemind.__version__, PLUGINS).items()}
     present_files = {path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()}
     if "--check" in sys.argv:
         wrong = [path for path, text in files.items() if path not in present_files or path.read_text() != text]

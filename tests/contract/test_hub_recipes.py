@@ -1,4 +1,4 @@
-"""What docs/how-to/hub/ starts a hub with is what the commands take."""
+"""What packaging/hub/ starts a hub with is what the commands take."""
 
 import re
 from pathlib import Path
@@ -7,15 +7,15 @@ import pytest
 
 from hivemind.entrypoints.cli.commands.hub import serve, worker
 
-RECIPES = Path(__file__).parents[2] / "docs" / "how-to"
+ROOT = Path(__file__).parents[2]
 KNOWN = {option for command in (serve, worker) for parameter in command.params for option in parameter.opts}
 OF_OTHERS = {"--from", "--to"}
 """Options of the proxy."""
 
 
-@pytest.mark.parametrize("recipe", ["hub/docker-compose.yml", "hub/kubernetes.yaml"])
+@pytest.mark.parametrize("recipe", ["packaging/hub/docker-compose.yml", "packaging/hub/kubernetes.yaml"])
 def test_containers_start_with_options_that_there_are(recipe: str) -> None:
-    lines = [line for line in (RECIPES / recipe).read_text().splitlines() if not line.lstrip().startswith("#")]
+    lines = [line for line in (ROOT / recipe).read_text().splitlines() if not line.lstrip().startswith("#")]
 
     options = set(re.findall(r"--[a-z][a-z-]*", "\n".join(lines))) - OF_OTHERS
 
@@ -23,9 +23,11 @@ def test_containers_start_with_options_that_there_are(recipe: str) -> None:
     assert options <= KNOWN
 
 
-@pytest.mark.parametrize("recipe", ["hub/hivemind-hub.service", "hub.md", "large-hub.md"])
+@pytest.mark.parametrize(
+    "recipe", ["packaging/hub/hivemind-hub.service", "docs/how-to/hub.md", "docs/how-to/large-hub.md"]
+)
 def test_a_recipe_starts_a_hub_with_options_that_there_are(recipe: str) -> None:
-    lines = [line for line in (RECIPES / recipe).read_text().splitlines() if "hivemind hub serve" in line]
+    lines = [line for line in (ROOT / recipe).read_text().splitlines() if "hivemind hub serve" in line]
 
     options = {option for line in lines for option in re.findall(r"--[a-z-]+", line)}
 

@@ -33,7 +33,6 @@ from hivemind.formats.dataclass import dataclass
 
 UNTRUSTED_NOTE = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and review them"
 
-PLUGIN_PATH = "plugins/hivemind"
 DESCRIPTION = "Persistent memory for coding agents: conventions, decisions, fixes and past sessions."
 
 
@@ -108,17 +107,18 @@ def check_health(name: str, target: InstallTarget) -> ConnectionHealth:
     )
 
 
-def render_plugin_files(version: str) -> dict[str, str]:
-    """Return the files of a plugin directory that a team can publish, by path.
+def render_plugin_files(version: str, folder: str = "plugins") -> dict[str, str]:
+    """Return the files of a plugin directory that a team can publish, by path; all but the list are in ``folder``.
 
     One plugin works for Claude Code, Codex and Copilot; Gemini needs an extension, OpenCode a module. The commands have
     no path, because the plugin is installed on machines with other paths.
     """
     launch = Launch()
+    plugin = f"{folder}/hivemind"
     manifest = {"name": "hivemind", "version": version, "description": DESCRIPTION}
     server = {"mcpServers": {SERVER: launch.server_entry()}}
     owner = {"name": "hivemind"}
-    listing = {"name": "hivemind", "source": f"./{PLUGIN_PATH}", "description": DESCRIPTION}
+    listing = {"name": "hivemind", "source": f"./{plugin}", "description": DESCRIPTION}
     marketplace = {"name": "hivemind", "description": DESCRIPTION, "owner": owner, "plugins": [listing]}
     hooks = build_claude_hooks(Path(), claude_code.NAME, launch, claude_code.EVENTS)
     gemini_hooks = build_claude_hooks(
@@ -126,20 +126,22 @@ def render_plugin_files(version: str) -> dict[str, str]:
     )
     documents: dict[str, Any] = {
         ".claude-plugin/marketplace.json": marketplace,
-        f"{PLUGIN_PATH}/.claude-plugin/plugin.json": manifest | {"author": owner},
-        f"{PLUGIN_PATH}/.mcp.json": server,
-        f"{PLUGIN_PATH}/hooks/hooks.json": {"hooks": {event: [group] for event, group in hooks.entries.items()}},
-        "plugins/gemini/gemini-extension.json": manifest | server,
-        "plugins/gemini/hooks/hooks.json": {"hooks": {event: [group] for event, group in gemini_hooks.entries.items()}},
+        f"{plugin}/.claude-plugin/plugin.json": manifest | {"author": owner},
+        f"{plugin}/.mcp.json": server,
+        f"{plugin}/hooks/hooks.json": {"hooks": {event: [group] for event, group in hooks.entries.items()}},
+        f"{folder}/gemini/gemini-extension.json": manifest | server,
+        f"{folder}/gemini/hooks/hooks.json": {
+            "hooks": {event: [group] for event, group in gemini_hooks.entries.items()}
+        },
     }
     commands = (
-        *build_skill_files(Path(PLUGIN_PATH, "skills")),
-        *build_command_files(Path("plugins/gemini/commands"), format_gemini_command, ".toml"),
-        *build_command_files(Path("plugins/opencode/commands"), format_opencode_command),
+        *build_skill_files(Path(plugin, "skills")),
+        *build_command_files(Path(folder, "gemini/commands"), format_gemini_command, ".toml"),
+        *build_command_files(Path(folder, "opencode/commands"), format_opencode_command),
     )
     return (
         {path: json.dumps(content, indent=2) + "\n" for path, content in documents.items()}
-        | {"plugins/opencode/hivemind.js": opencode.render_plugin(launch)}
+        | {f"{folder}/opencode/hivemind.js": opencode.render_plugin(launch)}
         | {file.path.as_posix(): file.text for file in commands}
     )
 
