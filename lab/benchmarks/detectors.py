@@ -21,7 +21,7 @@ from hivemind.curate.lasting import load_judge
 from hivemind.curate.session_view import SessionView
 from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.recall.wording import load_wording
+from hivemind.recall.embedder import load_wording
 
 SEED = 42
 COMMITS = 1000

@@ -31,8 +31,7 @@ from hivemind import Hivemind
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Channel, Writer
 from hivemind.recall import embedder
-from hivemind.recall.embeddings import SemanticIndex
-from hivemind.recall.similarity import store_vectors
+from hivemind.recall.embeddings import SemanticIndex, store_vectors
 from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
 from hivemind.store.projections import vectors

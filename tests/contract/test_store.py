@@ -30,7 +30,7 @@ from hivemind.model.recall import Query, Recall
 from hivemind.model.review import Selection
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import ObservationKind
-from hivemind.recall import search, similarity
+from hivemind.recall import embeddings, search
 from hivemind.recall.embedder import load_default
 from hivemind.recall.embeddings import SemanticIndex
 from hivemind.recall.spelling import correct_spelling
@@ -413,12 +413,12 @@ def test_a_narrow_filter_on_metadata_finds_by_meaning_behind_hundreds_that_are_n
     passages = [row[0] for row in store.db.execute("SELECT key FROM passages ORDER BY key")]
     asked = np.random.default_rng(7).normal(size=384).astype(np.float32)
     farther = asked + np.random.default_rng(8).normal(size=384).astype(np.float32)
-    similarity.store_vectors(store.db, "model", passages, np.array([farther] + [asked] * 299))
+    embeddings.store_vectors(store.db, "model", passages, np.array([farther] + [asked] * 299))
     repository = Repository(id=HERE, root="")
     query = Query(text="", sight=Visibility.of(repository), now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=100)
 
-    everything = similarity.find_near(store.db, query, "model", asked)
-    narrow = similarity.find_near(store.db, replace(query, where=Metadata({"language": "Python"})), "model", asked)
+    everything = embeddings.find_near(store.db, query, "model", asked)
+    narrow = embeddings.find_near(store.db, replace(query, where=Metadata({"language": "Python"})), "model", asked)
 
     assert passages[0] not in everything
     assert list(narrow) == [passages[0]]

@@ -21,7 +21,7 @@ from hivemind.model.memory import Memory
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.scope import Repository
 from hivemind.model.team import Role
-from hivemind.recall import similarity
+from hivemind.recall import embeddings
 from hivemind.settings import Settings
 from hivemind.store import log, projector
 from tests.conftest import PERSON, Clock
@@ -123,7 +123,7 @@ def test_vectors_of_another_model_are_replaced_when_the_operator_says_so(own_hub
     remember(own_hub, team, settings, ["Deploys run on Fridays"])
     with own_hub.open_team(team) as store:
         (passage,) = embedding_queue.claim(store.db, "older", 10)
-        similarity.store_vectors(store.db, "older", [passage[0]], np.ones((1, 8), np.float32))
+        embeddings.store_vectors(store.db, "older", [passage[0]], np.ones((1, 8), np.float32))
     worker = HubWorker(own_hub, settings)
 
     on_its_own = worker.embed_batch()

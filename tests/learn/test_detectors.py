@@ -12,7 +12,7 @@ from hivemind.errors import InvalidInput
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind, Status
 from hivemind.model.session import Observation
-from hivemind.recall.wording import load_wording
+from hivemind.recall.embedder import load_wording
 from hivemind.text.commands import extract_command, extract_directory, is_inspection, join_directory
 from tests.learn.sessions import Told, told
 

@@ -8,9 +8,8 @@ import pytest
 from hivemind.curate.lasting import WEIGHTS, LastingModel, load_judge
 from hivemind.curate.statement_forms import FORM_NAMES, SpokenSentence, measure_form
 from hivemind.errors import Unavailable
-from hivemind.recall.embedder import load_default
-from hivemind.recall.weights import Weights
-from hivemind.recall.wording import CHANGES, SHA256, load_wording
+from hivemind.recall.embedder import load_default, load_wording
+from hivemind.recall.weights import WORDING_FILE, WORDING_SHA256, Weights
 
 
 def test_a_damaged_or_missing_model_is_refused_and_the_installed_one_is_read(tmp_path: Path) -> None:
@@ -41,9 +40,9 @@ def test_every_form_has_a_number_even_for_odd_text() -> None:
 
 def test_damaged_changes_of_the_encoder_are_refused_and_whole_ones_change_what_it_reads(tmp_path: Path) -> None:
     damaged = tmp_path / "wording.safetensors"
-    damaged.write_bytes(CHANGES.read_bytes()[:-1])
+    damaged.write_bytes(WORDING_FILE.read_bytes()[:-1])
 
     with pytest.raises(Unavailable, match="checksum"):
-        Weights.read(damaged, SHA256)
+        Weights.read(damaged, WORDING_SHA256)
     assert not np.allclose(load_wording().embed(["a rule"]), load_default().embed(["a rule"]))
     assert load_wording().encode_wording(["a rule"]).shape == (1, 2 * load_default().dimension)

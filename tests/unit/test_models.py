@@ -10,7 +10,6 @@ import pytest
 
 from hivemind.errors import InvalidInput, Unavailable
 from hivemind.recall import models
-from hivemind.recall.comparison import compare
 
 
 class Embeddings(BaseHTTPRequestHandler):
@@ -59,8 +58,8 @@ def test_a_name_that_is_no_model_says_what_can_be_set() -> None:
 def test_models_are_compared_on_memories_of_ones_own(address: str) -> None:
     texts = [f"memory number {number} says {'x' * number}" for number in range(8)]
 
-    compared = compare(f"{address}#small", texts)
+    compared = models.compare(f"{address}#small", texts)
 
     assert 0 < compared.found <= 1
     with pytest.raises(InvalidInput, match="needs at least 5 memories"):
-        compare("", texts[:2])
+        models.compare("", texts[:2])

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hivemind.recall.confidence import compute_needed_cosine
 from hivemind.recall.embedder import Embedder, load_default
+from hivemind.recall.embeddings import TASK_MODEL_FILE, TaskModel
 from hivemind.recall.prompt import CLOSE_TO_BEST, MOST_RULES, TASK_CHARACTERS, UNASKED_MARGIN
-from hivemind.recall.task_model import FILE, TaskModel
 from hivemind.recall.weights import Floats
 from hivemind.text.thesaurus import name_concepts
 from lab.evals.recall.asking import fill
@@ -64,8 +64,8 @@ def run() -> None:
     tasks = [task for store in stores for task in _embed_store(embedder, store)]
     for what, value in measure_left_out(tasks).items():
         print(f"{what}, each store with the model of the others: {value:.3f}")
-    np.save(FILE, fit_tasks(tasks).to_rows())
-    print(f"wrote {FILE.name}")
+    np.save(TASK_MODEL_FILE, fit_tasks(tasks).to_rows())
+    print(f"wrote {TASK_MODEL_FILE.name}")
     unrelated, same = measure_cosines(embedder, load("small_stores", TUNING))
     hits = list(ask_questions([*load("small_stores", TUNING), *load("topical", TUNING)]))
     lowest, behind_weight, steepness = fit_curve(hits)

@@ -25,10 +25,9 @@ from tokenizers import Tokenizer
 from hivemind.curate.detectors.corrections import LONGEST_PROMPT, is_statement
 from hivemind.curate.lasting import KINDS, WEIGHTS, WIDEST
 from hivemind.curate.statement_forms import FORM_NAMES, SpokenSentence, measure_form
-from hivemind.recall import wording
-from hivemind.recall.embedder import END, START, WORDING_TOKENS, load_default
+from hivemind.recall.embedder import END, START, WORDING_TOKENS, load_default, load_wording
 from hivemind.recall.tokenizer import Tokenizer as OwnTokenizer
-from hivemind.recall.weights import Weights
+from hivemind.recall.weights import WORDING_FILE, Weights
 from lab.training.export import pack
 from lab.training.lasting import networks
 from lab.training.lasting.measure import (
@@ -219,8 +218,8 @@ def ship(student: networks.JudgeNetwork, sentences: Sentences) -> None:
         elif name.startswith(("layers.", "ln.")) and ".parametrizations." not in name:
             tensors[name] = value.astype(np.float32)
     content = pack(tensors, [])
-    wording.CHANGES.write_bytes(content)
-    print(f"{wording.CHANGES.name} {len(content)} bytes, sha256 {hashlib.sha256(content).hexdigest()}")
+    WORDING_FILE.write_bytes(content)
+    print(f"{WORDING_FILE.name} {len(content)} bytes, sha256 {hashlib.sha256(content).hexdigest()}")
     rows = weigh(state["head.weight"][0], float(state["head.bias"][0]), sentences)
     np.save(WEIGHTS, rows)
     print(f"{WEIGHTS.name} {rows.shape} sha256 {hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()}")
@@ -228,7 +227,7 @@ def ship(student: networks.JudgeNetwork, sentences: Sentences) -> None:
 
 def weigh(head: NDArray[np.float32], bias: float, sentences: Sentences) -> NDArray[np.float32]:
     """Return center, scale and weights of each measurement, for lasting and for each kind."""
-    encode = wording.load_wording(hashlib.sha256(wording.CHANGES.read_bytes()).hexdigest()).encode_wording
+    encode = load_wording(hashlib.sha256(WORDING_FILE.read_bytes()).hexdigest()).encode_wording
     states = encode([row.statement.text for row in sentences.rows]).astype(np.float64)
     state_center, state_scale = states.mean(axis=0), states.std(axis=0) + 1e-3
     state_weights = head[: states.shape[1]].astype(np.float64)

@@ -19,7 +19,7 @@ from hivemind.curate.detectors.corrections import is_statement
 from hivemind.curate.lasting import WIDEST, load_judge
 from hivemind.curate.statement_forms import FORM_NAMES, SpokenSentence
 from hivemind.model.memory import Kind
-from hivemind.recall.wording import load_wording
+from hivemind.recall.embedder import load_wording
 
 LABELS = Path(__file__).with_name("labels.tsv")
 WRITTEN = Path(__file__).with_name("written.tsv")

@@ -38,7 +38,7 @@ def when_called(module: str, name: str) -> Callable[..., Any]:
 
 
 VECTOR_FUNCTIONS = {
-    name: when_called("hivemind.recall.functions", name) for name in ("cosine_similarity", "unpack_vector")
+    name: when_called("hivemind.recall.embeddings", name) for name in ("cosine_similarity", "unpack_vector")
 }
 
 

@@ -92,7 +92,7 @@ class LazyEmbedder:
         if self.meaning is None:
             return None
         # NumPy, for the same reason.
-        encode = importlib.import_module("hivemind.recall.wording").load_wording().encode_wording
+        encode = importlib.import_module("hivemind.recall.embedder").load_wording().encode_wording
         judge: Judge = importlib.import_module("hivemind.curate.lasting").load_judge(encode)
         return judge
 

@@ -25,7 +25,7 @@ from hivemind.text.clean import expand_path
 if TYPE_CHECKING:
     # NumPy, which most of this does not need. Loaded before the embedder asks for one thread, it starts several, which
     # wait for each other: at low priority on a busy machine, making vectors then takes ten times as long.
-    from hivemind.recall.comparison import ModelComparison
+    from hivemind.recall.models import ModelComparison
 
 EMBEDDING_LOCK = "embedding.lock"
 COMPARED_MEMORIES = 100
@@ -126,7 +126,7 @@ class Maintenance:
         """Compare models by how well the first half of a memory finds it, and by speed."""
         query = self._context.query(limit=COMPARED_MEMORIES)
         texts = [memory.text for memory in memories.list_memories(self._context.store.db, query)]
-        compare = importlib.import_module("hivemind.recall.comparison").compare
+        compare = importlib.import_module("hivemind.recall.models").compare
         return tuple(compare(name, texts) for name in names)
 
     def catch_up(self, progress: Progress = quietly, *, include_sessions: bool = False) -> int:

@@ -1,6 +1,7 @@
 """Turn text into vectors on this machine, with the model that is installed with the package."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -9,7 +10,7 @@ import numpy as np
 from hivemind.formats.dataclass import dataclass
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.recall.tokenizer import Tokenizer
-from hivemind.recall.weights import Floats, ModelTensors, Weights
+from hivemind.recall.weights import WORDING_FILE, WORDING_SHA256, ChangedWeights, Floats, ModelTensors, Weights
 
 LAYERS = 3
 HEADS = 12
@@ -65,6 +66,13 @@ def load_default(mark: Path | None = None) -> "ShippedModel":
     if not _loaded_models:
         _loaded_models.append(ShippedModel(Weights.read(mark=mark)))
     return _loaded_models[0]
+
+
+# A second set of layers takes 21 MB of memory, so only what judges sentences loads it.
+@cache
+def load_wording(sha256: str = WORDING_SHA256) -> "ShippedModel":
+    """Return the model that reads how people word things, loaded once per process."""
+    return ShippedModel(ChangedWeights(original=Weights.read(), changes=Weights.read(WORDING_FILE, sha256)))
 
 
 class ShippedModel:

@@ -1,24 +1,37 @@
 """Search by meaning: a model that turns text into vectors, and a stored vector for every passage.
 
 Vectors are made after memories are written. Recall works while some are missing, and makes a few of them each time.
+The index proposes passages that are likely close to a question, then exact cosines decide.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache
 from pathlib import Path
+from typing import Self
 
-from hivemind.errors import StoreUnwritable
+import numpy as np
+
+from hivemind.errors import InvalidInput, StoreUnwritable
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.recall import SHIPPED_MODEL, Query
-from hivemind.recall import models, similarity
+from hivemind.recall import models
 from hivemind.recall.embedder import Embedder
-from hivemind.recall.task_model import load_task_model
 from hivemind.recall.weights import Floats
-from hivemind.store.database import READER_SECONDS, Database
+from hivemind.store.database import READER_SECONDS, Database, Vector
 from hivemind.store.projections import session_passages, vectors
 from hivemind.text.thesaurus import name_concepts
 
 BATCH_SIZE = 32
+LIKELY_PASSAGES = 200
+"""How many of the passages that the index proposes are compared exactly."""
+LIKELY_SESSION_PASSAGES = 60
+"""The same of sessions, of which only a few are shown."""
+MOST_FILTERED_PASSAGES = 2_000
+"""How many passages that match a metadata filter are compared exactly; more would take longer than a recall may."""
+TASK_MODEL_FILE = Path(__file__).with_name("task_model.npy")
+FLOAT32 = np.dtype("<f4")
+"""Of the vectors that SQL functions take and return, as blobs."""
 
 
 def load(model: str, mark: Path | None = None) -> "SemanticIndex":
@@ -27,7 +40,7 @@ def load(model: str, mark: Path | None = None) -> "SemanticIndex":
 
 
 class SemanticIndex:
-    """Embeds passages and questions with one model."""
+    """Embeds passages and questions with one model, and compares them."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
@@ -54,8 +67,13 @@ class SemanticIndex:
         # Counting takes longer than a recall may, so it is done only for a caller that shows progress.
         have, want = vectors.count(db, self.embedder.name) if progress else (0, 0)
         count = 0
-        find_missing = partial(_find_missing, db, include_sessions=include_sessions)
-        while count < limit and (rows := find_missing(min(BATCH_SIZE, limit - count))):
+        while count < limit:
+            size = min(BATCH_SIZE, limit - count)
+            rows = vectors.find_missing(db, size)
+            if not rows and include_sessions:
+                rows = session_passages.find_missing_vectors(db, size)
+            if not rows:
+                break
             self.store_vectors(db, rows, self.embed_passages(rows))
             count += len(rows)
             if progress:
@@ -73,50 +91,139 @@ class SemanticIndex:
 
     def store_vectors(self, db: Database, passages: Sequence[tuple[int, str]], rows: Floats) -> None:
         """Store the vectors of passages."""
-        similarity.store_vectors(db, self.embedder.name, [key for key, _ in passages], rows)
+        store_vectors(db, self.embedder.name, [key for key, _ in passages], rows)
 
-    def embed_query(self, query: Query) -> "QueryVector":
+    def compare(self, db: Database, query: Query, also: Collection[int]) -> dict[int, float]:
+        """Return the cosines of the passages closest to a question, visible or not, and of those in ``also``."""
+        return find_near(db, query, self.embedder.name, self._embed_query(query), also)
+
+    def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
+        """Return the cosines of the visible passages of sessions that are closest to a question, by key."""
+        query_vector = self._embed_query(query)
+        likely = db.index.find_likely_in_sessions(query_vector, query.sight, LIKELY_SESSION_PASSAGES)
+        passages = session_passages.read_visible_vectors(db, query, self.embedder.name, likely)
+        return {-key: cosine for key, cosine in _compute_cosines(passages, query_vector).items()}
+
+    def compare_task(self, db: Database, query: Query) -> tuple[dict[int, float], float]:
+        """Return the cosines of the passages closest to a task, and how far a rule may be from it beside the usual."""
+        vector, need = self.embedder.embed([name_concepts(query.text)])[0], 0.0
+        # What was learned about tasks holds for the vectors of one model.
+        if self.embedder.name == SHIPPED_MODEL:
+            model = load_task_model()
+            vector, need = model.adjust(vector), model.measure_need(vector)
+        return find_near(db, query, self.embedder.name, vector), need
+
+    def _embed_query(self, query: Query) -> Floats:
         """Embed a question; a recall asks twice, for memories and for sessions, and embeds it once."""
         # Read once: on a hub, another thread may ask something else meanwhile.
         latest = self._latest
         if latest is None or latest[0] != query.text:
             latest = self._latest = query.text, self.embedder.embed([name_concepts(query.text)])[0]
-        return QueryVector(self.embedder.name, query, latest[1])
-
-    def embed_task(self, query: Query) -> tuple["QueryVector", float]:
-        """Embed a task for a comparison with rules, and return how far a rule may be from it beside what is usual."""
-        vector = self.embedder.embed([name_concepts(query.text)])[0]
-        # What was learned about tasks holds for the vectors of one model.
-        if self.embedder.name != SHIPPED_MODEL:
-            return QueryVector(self.embedder.name, query, vector), 0.0
-        model = load_task_model()
-        return QueryVector(self.embedder.name, query, model.adjust(vector)), model.measure_need(vector)
-
-    def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
-        """Cosines of the passages of sessions that are closest to a question, by key."""
-        return self.embed_query(query).compare_sessions(db, query)
+        return latest[1]
 
 
-class QueryVector:
-    """The vector of a question."""
+def find_near(
+    db: Database, query: Query, model: str, query_vector: Floats, also: Collection[int] = ()
+) -> dict[int, float]:
+    """Return the cosines of passages that are likely close to the question, and of those in ``also``.
 
-    def __init__(self, model: str, query: Query, vector: Floats) -> None:
-        self._model = model
-        self._query = query
-        self._vector = vector
-
-    def compare(self, db: Database, also: set[int]) -> dict[int, float]:
-        """Return the cosines of the closest passages, visible or not, and of those in ``also``."""
-        return similarity.find_near(db, self._query, self._model, self._vector, also)
-
-    def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
-        """Return the cosines of the closest visible passages of sessions, by key."""
-        cosines = similarity.find_near_in_sessions(db, query, self._model, self._vector)
-        return {-vector_key: cosine for vector_key, cosine in cosines.items()}
+    The caller must check which of them are visible: it needs only the closest, and checking all takes twice as long.
+    """
+    # A narrow filter may reject all passages that the index proposes, although others that match it are close enough.
+    matches = vectors.find_matching(db, query, model, MOST_FILTERED_PASSAGES) if query.where else []
+    likely = [] if matches else db.index.find_likely(model, query_vector, query.sight, LIKELY_PASSAGES)
+    others = {*likely, *also}.difference(vector.passage for vector in matches)
+    return _compute_cosines([*matches, *vectors.get_all(db, model, others)], query_vector)
 
 
-def _find_missing(db: Database, limit: int, *, include_sessions: bool) -> list[tuple[int, str]]:
-    """Passages of memories without a vector, or, when there are none, passages of sessions."""
-    return vectors.find_missing(db, limit) or (
-        session_passages.find_missing_vectors(db, limit) if include_sessions else []
-    )
+def _compute_cosines(passages: Sequence[Vector], query_vector: Floats) -> dict[int, float]:
+    """Return the cosine between the question and each passage."""
+    # A damaged vector is left out; the doctor reports it.
+    passages = [passage for passage in passages if len(passage.numbers) == len(query_vector)]
+    if not passages:
+        return {}
+    keys, scales, numbers = zip(*passages, strict=True)
+    rows = np.frombuffer(b"".join(numbers), np.int8).reshape(len(keys), -1).astype(np.float32)
+    cosines = rows @ query_vector * np.array(scales, np.float32)
+    return dict(zip(keys, cosines.tolist(), strict=True))
+
+
+def store_vectors(db: Database, model: str, passages: Sequence[int], rows: Floats) -> None:
+    """Store the vectors of passages, rounded to signed bytes with one scale each."""
+    # Bytes take a quarter of the room of floats.
+    scales = np.maximum(np.abs(rows).max(axis=1), 1e-9) / 127
+    numbers = np.rint(rows / scales[:, None]).astype(np.int8)
+    byte_vectors = [
+        Vector(passage, float(scale), row.tobytes())
+        for passage, scale, row in zip(passages, scales, numbers, strict=True)
+    ]
+    # One transaction, so that a passage is never without both its vector and its mark as waiting for one.
+    with db.transaction():
+        db.index.store_vectors(model, byte_vectors)
+        for passage in passages:
+            vectors.unmark_missing(db, passage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskModel:
+    """What was learned about the vectors of tasks; ``python -m lab.evals.recall --fit`` learns it and writes the file.
+
+    Every task is close to notes that sound like tasks, so what all tasks share is removed. Most rules govern changes of
+    behaviour, not questions, renamings or documentation, so the kind of a task says whether rules apply.
+    """
+
+    common: Floats
+    """What is taken off the vector of a task, because all tasks have it."""
+    weights: Floats
+    """How much each number of a task's vector says that a rule applies."""
+    bias: float
+
+    @classmethod
+    def from_rows(cls, rows: Floats) -> Self:
+        """Make a model of the rows of its file: the common vector, then the weights with the bias last."""
+        return cls(common=rows[0, :-1], weights=rows[1, :-1], bias=float(rows[1, -1]))
+
+    def to_rows(self) -> Floats:
+        """Return the rows of its file."""
+        return np.array([[*self.common, 0.0], [*self.weights, self.bias]], np.float32)
+
+    def adjust(self, vector: Floats) -> Floats:
+        """Return the vector to compare with memories instead of the task's own."""
+        return vector - self.common
+
+    def measure_need(self, vector: Floats) -> float:
+        """Return how much closer or farther than usual a memory may be to be told for this task."""
+        return float(vector @ self.weights) + self.bias
+
+
+@cache
+def load_task_model() -> TaskModel:
+    """Return the model that was fitted for the shipped embedding model."""
+    return TaskModel.from_rows(np.load(TASK_MODEL_FILE, allow_pickle=False))
+
+
+def unpack_vector(scale: float | None, numbers: bytes | None) -> bytes | None:
+    """Convert a stored vector to a blob of floats, for SQL."""
+    if scale is None or not numbers:
+        return None
+    return (np.frombuffer(numbers, np.int8).astype(FLOAT32) * np.float32(scale)).tobytes()
+
+
+def cosine_similarity(vector: bytes | None, other: bytes | None) -> float | None:
+    """Return 1 for the same direction, 0 for unrelated vectors, NULL where one is missing; for SQL."""
+    if vector is None or other is None:
+        return None
+    a, b = _parse_vector(vector), _parse_vector(other)
+    if len(a) != len(b):
+        raise InvalidInput(
+            f"cosine_similarity needs vectors of the same length, but these have {len(a)} and {len(b)} numbers;"
+            " use hivemind.embed(text) for one that fits the column embedding"
+        )
+    # The lower bound avoids a division by zero, since a caller may pass a vector of zeros.
+    return float(a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-9))
+
+
+def _parse_vector(blob: object) -> Floats:
+    if not isinstance(blob, bytes) or len(blob) % FLOAT32.itemsize:
+        raise InvalidInput("cosine_similarity needs two vectors; pass embedding, embed('…') or a list of numbers")
+    return np.frombuffer(blob, FLOAT32)

@@ -92,8 +92,7 @@ def _find_for_task(
     db: Database, query: Query, excluded_ids: Container[str], meaning: "SemanticIndex"
 ) -> list[Candidate]:
     """Find the memories that are closer to a task than unrelated ones are by chance."""
-    vector, need = meaning.embed_task(replace(query, text=query.text[:TASK_CHARACTERS]))
-    cosines = vector.compare(db, also=set())
+    cosines, need = meaning.compare_task(db, replace(query, text=query.text[:TASK_CHARACTERS]))
     closest = search.read_closest(db, query, cosines, COMPARED_PASSAGES, visible={})
     candidates = [
         Candidate(passage, cosines[key]) for key, passage in closest.items() if passage.memory_id not in excluded_ids

@@ -47,11 +47,10 @@ def find_candidates(db: Database, query: Query, meaning: "SemanticIndex | None")
 
 
 def _find(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[Candidate]:
-    query_vector = meaning.embed_query(query) if meaning else None
     is_pasted = len(query.text) > PASTED_CHARACTERS
     limit = max(MOST_BY_WORDS_IF_PASTED if is_pasted else MOST_BY_WORDS, query.limit)
     passages = {passage.key: passage for passage in db.index.search(query, limit)}
-    cosines = query_vector.compare(db, also=set(passages)) if query_vector else {}
+    cosines = meaning.compare(db, query, also=passages.keys()) if meaning else {}
     # Meaning adds no candidates that lack a phrase in quotes.
     if not extract_phrases(query.text):
         passages |= read_closest(db, query, cosines, max(MOST_BY_MEANING, query.limit), passages)

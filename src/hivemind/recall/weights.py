@@ -1,4 +1,4 @@
-"""The file of the shipped model: verify its checksum, and read its tensors by name."""
+"""The files of the shipped models: verify their checksums, and read their tensors by name."""
 
 import contextlib
 import hashlib
@@ -20,6 +20,9 @@ from hivemind.system import open_private
 
 MODEL_FILE = Path(__file__).with_name("hivemind-embedding-3.safetensors")
 SHA256 = "8b633708f199b24ed107b25f6456fd2d1de0df1caa0c37d84da4087b130e0fd3"
+WORDING_FILE = Path(__file__).with_name("wording.safetensors")
+WORDING_SHA256 = "e190a3a5ffcce9c32ce45bc4ccdea964a4f33e6a032896936bb34aa436712e4b"
+"""Changes to the model for reading how people word things."""
 REMEDY = "run `pip install --force-reinstall hivemind-memory`"
 
 VERIFIED_SECONDS = 24 * 60 * 60
@@ -90,6 +93,37 @@ class Weights:
     def merges(self) -> list[str]:
         """The merges of the tokenizer, as "left right", in the order in which they are applied."""
         return self.tensor("merges").tobytes().decode().split("\n")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedWeights:
+    """The tensors of a model with small changes: products of two narrow matrices each (LoRA).
+
+    They take a fraction of the size of the model. `lab/training/lasting` trains them.
+    """
+
+    original: Weights
+    changes: Weights
+
+    @property
+    def merges(self) -> list[str]:
+        """The merges of the tokenizer, which stay the same."""
+        return self.original.merges
+
+    def tensor(self, name: str) -> NDArray[Any]:
+        """Return a matrix with its change added, or as it is if it has none."""
+        if f"{name}.up" not in self.changes.header:
+            return self.original.tensor(name)
+        scales = self.original.floats(name.replace("weight", "scale"))
+        change = self.changes.floats(f"{name}.up") @ self.changes.floats(f"{name}.down")
+        changed: Floats = self.original.tensor(name) * scales[:, None] + change
+        return changed
+
+    def floats(self, name: str) -> Floats:
+        """Return a tensor of floats; the scales of a changed matrix are ones."""
+        if f"{name.replace('scale', 'weight')}.up" in self.changes.header:
+            return np.ones(self.original.header[name]["shape"], np.float32)
+        return (self.changes if name in self.changes.header else self.original).floats(name)
 
 
 def _is_verified(file: BufferedReader, sha256: str, mark: Path | None) -> bool:
