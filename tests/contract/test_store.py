@@ -33,7 +33,7 @@ from hivemind.model.session import ObservationKind
 from hivemind.recall import embeddings, search
 from hivemind.recall.embedder import load_default
 from hivemind.recall.embeddings import SemanticIndex
-from hivemind.recall.spelling import correct_spelling
+from hivemind.recall.search import correct_spelling
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts, repositories, sessions
 from tests.conftest import AGENT, Clock

@@ -16,7 +16,7 @@ from hivemind.entrypoints import hook as hook_file
 from hivemind.formats import cue_file
 from hivemind.model.memory import Kind
 from hivemind.model.scope import Scope
-from hivemind.recall.budget import count_tokens
+from hivemind.recall.render import count_tokens
 from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Open, git
 

@@ -27,9 +27,9 @@ from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.recall import Query, Recall
 from hivemind.recall import embedder, search
-from hivemind.recall.budget import count_tokens
 from hivemind.recall.embeddings import SemanticIndex
 from hivemind.recall.rank import Ranked
+from hivemind.recall.render import count_tokens
 from hivemind.recall.search import Candidate
 from hivemind.recall.weights import Floats
 from hivemind.settings import Settings

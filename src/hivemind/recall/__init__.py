@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Hit, Query, Recall
 from hivemind.recall import nearby
-from hivemind.recall.budget import fit
+from hivemind.recall.confidence import keep_near, level_confidences
 from hivemind.recall.conflict import join_sides, mark_conflicts, put_newer_first
 from hivemind.recall.nearby import Nearby
 from hivemind.recall.rank import load_hits, rank
-from hivemind.recall.render import render
-from hivemind.recall.search import find_candidates
-from hivemind.recall.selection import keep_near, level_confidences
-from hivemind.recall.spelling import correct_spelling
+from hivemind.recall.render import fit, render
+from hivemind.recall.search import correct_spelling, find_candidates
 from hivemind.recall.staleness import Judge, judge_staleness, sort_hits
 from hivemind.store.database import Database
 

@@ -6,7 +6,11 @@ scores are relative to the best hit. The measurements behind the numbers are in 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from hivemind.model.recall import Hit, Query
 
 SURE = 0.5
 """The confidence from which on a hit is an answer."""
@@ -26,6 +30,14 @@ BEHIND_BEST_WEIGHT = 0.6
 """How much of the distance to the best score is taken off the cosine: what ranks far behind seldom answers too."""
 STEEPNESS = 14
 """Of the logistic curve; like the weight above, fitted on small stores by ``python -m lab.evals.recall --fit``."""
+MOST_NEAR = 3
+"""Hits that are near the question and may not answer it; a caller that sets a limit gets as many as that."""
+NEAR = 0.01
+"""The confidence from which on a hit is near."""
+BEST_NEAR = 0.1
+"""If nothing answers, the best hit must be this sure, else nothing is near."""
+FEWEST_LOOKED_AT = 5
+"""Hits below the answers that are looked at, however low the limit is."""
 
 
 def repeat_rare_words(words: Sequence[str], rank_word: Callable[[str], int | None]) -> list[str]:
@@ -52,3 +64,38 @@ def compute_needed_cosine(size: int) -> float:
     """Return the cosine that is enough for an answer in a store of this many passages."""
     doublings = min(MOST_DOUBLINGS, math.log2(max(size, SMALL_STORE) / SMALL_STORE))
     return LOWEST_COSINE + COSINE_PER_DOUBLING * doublings
+
+
+def keep_near(hits: Iterable[Hit], query: Query) -> Iterator[Hit]:
+    """Yield the hits that answer the question, then those that are near it."""
+    remaining_hits = iter(hits)
+    has_answer = False
+    others: list[Hit] = []
+    for hit in remaining_hits:
+        if not hit.is_sure:
+            others = [hit, *islice(remaining_hits, max(query.limit, FEWEST_LOOKED_AT) - 1)]
+            break
+        has_answer = True
+        yield hit
+    if not has_answer and max(map(_get_confidence, others), default=0.0) < BEST_NEAR:
+        return
+    near = (hit for hit in others if _get_confidence(hit) >= NEAR)
+    yield from islice(near, query.limit if query.wants_more else MOST_NEAR)
+
+
+def level_confidences(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Lower confidences to that of the hit above, so that the numbers never contradict the order.
+
+    Trust, staleness and corrections change the order too, and confidence measures only how well a hit matches.
+    """
+    level_hits: list[Hit] = []
+    lowest = 1.0
+    for hit in hits:
+        if hit.confidence is not None:
+            lowest = min(lowest, hit.confidence)
+        level_hits.append(hit if hit.confidence in (None, lowest) else replace(hit, confidence=lowest))
+    return tuple(level_hits)
+
+
+def _get_confidence(hit: Hit) -> float:
+    return 1.0 if hit.confidence is None else hit.confidence

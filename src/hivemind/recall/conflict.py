@@ -9,8 +9,7 @@ from itertools import combinations
 from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Hit, Query, Signal
-from hivemind.recall.rank import build_labels
-from hivemind.recall.weighting import measure_code_share
+from hivemind.recall.rank import build_labels, measure_code_share
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line

@@ -7,9 +7,8 @@ from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import RelatedFile, SharedSession, Symbol
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit, Query, Recall, Signal
-from hivemind.recall.budget import count_tokens
 from hivemind.recall.rank import build_labels
-from hivemind.recall.render import render, render_nearby
+from hivemind.recall.render import count_tokens, render, render_nearby
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from hivemind.model.recall import Hit, Query
 from hivemind.recall import search
 from hivemind.recall.brief import FRAME_TOKENS, find_commands
-from hivemind.recall.budget import fit
 from hivemind.recall.confidence import compute_needed_cosine
 from hivemind.recall.conflict import join_sides
 from hivemind.recall.rank import load_hits, rank
+from hivemind.recall.render import fit
 from hivemind.recall.search import Candidate
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
-from hivemind.text.tokenise import extract_terms, measure_coverage, measure_share
+from hivemind.text.tokenise import extract_terms, measure_coverage
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
@@ -129,9 +129,9 @@ def _share_words(query: Query, candidates: Sequence[Candidate]) -> bool:
     return any(_count_shared_words(terms, candidate) >= FEWEST_SHARED_WORDS for candidate in candidates)
 
 
-def _count_shared_words(terms: Sequence[str], candidate: Candidate) -> int:
+def _count_shared_words(terms: list[str], candidate: Candidate) -> int:
     """Count the words of the prompt that occur in a passage or in its context, such as its tags."""
-    return round(measure_share(list(terms), f"{candidate.passage.text} {candidate.passage.context}") * len(terms))
+    return round(candidate.share_words(terms) * len(terms))
 
 
 def _is_about(prompt: str, passage: str) -> bool:

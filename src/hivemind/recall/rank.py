@@ -1,11 +1,13 @@
 """Rank candidates by words and meaning, and load the memories behind them with the reasons for their rank."""
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import find_time_window, format_date
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory, Status, Trust
@@ -13,11 +15,11 @@ from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
 from hivemind.recall.confidence import SURE, measure_confidence, repeat_rare_words
 from hivemind.recall.search import PASTED_CHARACTERS, Candidate
-from hivemind.recall.weighting import FUSION, Fusion, weigh_words
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
-from hivemind.text.tokenise import SHORTEST_STEM, extract_phrases, extract_terms, measure_share
+from hivemind.text.scripts import is_beyond_latin
+from hivemind.text.tokenise import SHORTEST_STEM, extract_phrases, extract_terms
 
 UNRELATED_COSINE, SAME_COSINE = -0.01, 0.59
 """The model's cosine of unrelated texts, and of texts that say nearly the same."""
@@ -44,9 +46,35 @@ HIGHEST_UNSURE = SURE - 0.01
 SMALLEST_PAGE = 5
 """Memories that are loaded at once, so that with a limit of one, too, what is valid comes before what no longer is."""
 
+OTHER_SCRIPT_WEIGHT = 0.5
+"""For a question beyond the Latin script, which the model reads less well."""
+PROSE_DENSITY, CODE_DENSITY = 0.01, 0.05
+"""The share of brackets, semicolons, equals signs and underscores up to which a text is prose, and from which code."""
+FEWEST_WORDS_FACTOR = 0.2
+"""What is left of the weight if the best candidates share no word; it is whole if one has all words of the question."""
+LOOKED_AT, CHARACTERS_LOOKED_AT = 10, 800
+"""The best by words and the best by meaning are enough to see what a store is made of."""
+SYMBOLS = str.maketrans("", "", "(){}[];=<>_")
+IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\(|::|\.\w+\(|\w/\w+\.\w")
+"""What only code, paths and messages of programs contain."""
 
 Window = tuple[str, str] | None
 """The start and end of the time that a question names, if it names one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fusion:
+    """How words and meaning are mixed; ``python -m lab.benchmarks.retrieval DATA --fusion`` compares other values."""
+
+    prose_weight: float = 0.4
+    """The weight of words among candidates that are prose; meaning has the rest."""
+    code_weight: float = 0.1
+    """The weight of words among candidates that are code."""
+    passages_penalty: float = 0.15
+    """Taken off per logarithm of the passages found: each passage is one more chance to be close by accident."""
+
+
+FUSION = Fusion()
 
 
 # A tuple, for the same reason as a candidate.
@@ -67,7 +95,7 @@ class Ranked(NamedTuple):
 def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION) -> list[Ranked]:
     """Sort the memories of the candidates by how well they match, best first."""
     # BM25 scores have no fixed scale, so they are compared with the best of this query.
-    most_words = max((candidate.passage.score for candidate in candidates), default=0.0)
+    most_words = max((candidate.passage.score for candidate in candidates), default=0.0) or 1.0
     weight = weigh_words(query, candidates, fusion)
     # A pasted text matches long memories for good reason.
     penalty = fusion.passages_penalty if len(query.text) <= PASTED_CHARACTERS else 0.0
@@ -76,14 +104,15 @@ def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION)
     for candidate in candidates:
         passages.setdefault(candidate.passage.memory_id, []).append(candidate)
     lifts = _measure_lifts(candidates)
-    measure_instead = _make_stand_in(candidates, query)
+    # While others have a vector, a passage without one counts by its words; by the rest of its score it would be last.
+    has_vectors = any(candidate.meaning is not None for candidate in candidates)
+    terms = extract_terms(query.text) if has_vectors else []
     places = [
         _score(
-            of_memory, most_words, weight, penalty, lifts.get(of_memory[0].passage.memory, 0.0), query, window,
-            measure_instead,
+            of_memory, most_words, weight, penalty, lifts.get(of_memory[0].passage.memory, 0.0), query, window, terms
         )
         for of_memory in passages.values()
-    ]  # fmt: skip
+    ]
     # Sorting is stable, so the newer of two equal scores stays first.
     places.sort(key=lambda place: place.candidate.passage.revised_at, reverse=True)
     if lifts:
@@ -162,7 +191,7 @@ def _measure_confidences(
 
 def _measure_own_confidence(place: Ranked, best: float, words: list[str], size: int) -> float:
     """Return the confidence of one hit; what stands beside something closer is near too, but not sure for that."""
-    share, behind_best = _share_words(place.candidate, words), best - place.score
+    share, behind_best = place.candidate.share_words(words), best - place.score
     own = measure_confidence(place.meaning, behind_best, share, size, place.words)
     if place.meaning is None or not place.lift:
         return own
@@ -177,16 +206,11 @@ def _doubt_other_numbers(
     numbers = [word for word in words if word.isdigit()]
     if not numbers:
         return confidences
-    shares = [_share_words(place.candidate, numbers) for place, _ in page]
+    shares = [place.candidate.share_words(numbers) for place, _ in page]
     return [
         min(confidence, HIGHEST_UNSURE) if share < max(shares[: position + 1]) else confidence
         for position, (share, confidence) in enumerate(zip(shares, confidences, strict=True))
     ]
-
-
-def _share_words(candidate: Candidate, words: list[str]) -> float:
-    """Return the share of the question's words that occur in a passage or beside it, such as in its tags."""
-    return measure_share(words, f"{candidate.passage.text} {candidate.passage.context}")
 
 
 def _is_named(memory: Memory, words: Sequence[str]) -> bool:
@@ -225,7 +249,7 @@ def _score(
     lift: float,
     query: Query,
     window: Window,
-    measure_instead: Callable[[Candidate], float],
+    terms: list[str],
 ) -> Ranked:
     """Score a memory by those of its passages that were found."""
     # Most memories have one passage, and this runs for every candidate.
@@ -234,31 +258,21 @@ def _score(
         words, meaning = best.passage.score, best.meaning
     else:
         best = max(passages, key=lambda place: _fit(place, most_words, weight))
-        words = _average_best([candidate.words for candidate in passages])
+        best_scores = nlargest(WORD_PASSAGES, (candidate.passage.score for candidate in passages))
+        words = sum(best_scores) / len(best_scores)
         meaning = max((candidate.meaning for candidate in passages if candidate.meaning is not None), default=None)
-    words = words / most_words if most_words > 0 else 0.0
+    words /= most_words
     score = weight * words - penalty * math.log(min(len(passages), MOST_PENALISED))
     if meaning is not None:
         lift *= (1 - weight) / (SAME_COSINE - UNRELATED_COSINE)
         score += (1 - weight) * _rescale(meaning) + lift
     else:
-        score += (1 - weight) * measure_instead(best)
+        score += (1 - weight) * best.share_words(terms)
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
         for _, factor, _ in _factors(best, query, window):
             score, lift = score * factor, lift * factor
     return Ranked(best, round(score, 4), words, meaning, round(lift, 4))
-
-
-def _make_stand_in(candidates: Sequence[Candidate], query: Query) -> Callable[[Candidate], float]:
-    """Return what counts as the meaning of passages that have no vector yet, while others have one.
-
-    It is the share of the question's words that they have; by the rest of their score alone they would come last.
-    """
-    if not any(candidate.meaning is not None for candidate in candidates):
-        return lambda candidate: 0.0
-    words = extract_terms(query.text)
-    return lambda candidate: _share_words(candidate, words)
 
 
 def _measure_lifts(candidates: Sequence[Candidate]) -> dict[int, float]:
@@ -284,27 +298,24 @@ def _keep_best_first(places: list[Ranked]) -> list[Ranked]:
     return [best._replace(score=highest, lift=0.0), *others]
 
 
-def _average_best(scores: list[float]) -> float:
-    best = scores if len(scores) <= WORD_PASSAGES else nlargest(WORD_PASSAGES, scores)
-    return sum(best) / len(best)
-
-
 def _fit(candidate: Candidate, most_words: float, weight: float) -> float:
     """Return how well one passage matches, by its words and its meaning."""
-    words = candidate.words / most_words if most_words > 0 else 0.0
+    words = candidate.passage.score / most_words
     return weight * words + (1 - weight) * _rescale(candidate.meaning or UNRELATED_COSINE)
 
 
 def _explain(place: Ranked, query: Query, window: Window) -> Iterator[Signal]:
     """List the reasons for a rank; made only for the hits that are shown."""
-    candidate = place.candidate
     if place.words:
-        yield Signal(name="words", score=place.words, why=_describe_words(place.words))
+        which = "the most significant words of" if place.words > 0.6 else "words with"
+        yield Signal(name="words", score=place.words, why=f"shares {which} the question")
     if place.meaning is not None:
-        yield Signal(name="meaning", score=place.meaning, why=_describe_meaning(_rescale(place.meaning)))
+        fit = _rescale(place.meaning)
+        how = "close to" if fit > 0.6 else "somewhat close to" if fit > 0.4 else "far from"
+        yield Signal(name="meaning", score=place.meaning, why=f"is {how} the question in meaning")
     if place.lift:
         yield Signal(name="neighbour", score=place.lift, why="was stored next to something closer in its session")
-    for name, factor, why in _factors(candidate, query, window):
+    for name, factor, why in _factors(place.candidate, query, window):
         yield Signal(name=name, score=factor, why=why)
 
 
@@ -330,24 +341,9 @@ def _load_memories(db: Database, query: Query, ids: Sequence[str]) -> dict[str, 
     """Load memories by id as they are now, or as they were at the query's ``as_of``."""
     if not query.as_of:
         return {memory.id: memory for memory in memories.get_all(db, ids)}
+    statuses = set(query.statuses or Status) - {Status.RETRACTED}
     past = filter(None, (memories.get_as_of(db, memory_id, query.as_of) for memory_id in ids))
-    return {memory.id: memory for memory in past if _was_current(memory, query)}
-
-
-def _was_current(memory: Memory, query: Query) -> bool:
-    if memory.is_expired(query.as_of) or memory.status is Status.RETRACTED:
-        return False
-    return not query.statuses or memory.status in query.statuses
-
-
-def _describe_words(share: float) -> str:
-    return "shares the most significant words of the question" if share > 0.6 else "shares words with the question"
-
-
-def _describe_meaning(meaning: float) -> str:
-    if meaning > 0.6:
-        return "is close to the question in meaning"
-    return "is somewhat close to the question in meaning" if meaning > 0.4 else "is far from the question in meaning"
+    return {memory.id: memory for memory in past if memory.status in statuses and not memory.is_expired(query.as_of)}
 
 
 def _describe_status(memory: Memory) -> str:
@@ -369,3 +365,26 @@ def build_labels(memory: Memory, query: Query) -> tuple[str, ...]:
     if memory.valid_from > query.moment:
         labels.append(f"will be true from {memory.valid_from[:10]}")
     return tuple(labels)
+
+
+def weigh_words(query: Query, candidates: Sequence[Candidate], fusion: Fusion = FUSION) -> float:
+    """Return the weight of words for this question, between 0 and 1."""
+    by_words = sorted(candidates, key=lambda candidate: candidate.passage.score, reverse=True)[:LOOKED_AT]
+    # Scores of words are relative to the best, so a candidate with one common word of five would count fully.
+    terms = extract_terms(query.text)
+    shares = (candidate.share_words(terms) for candidate in by_words if candidate.passage.score > 0)
+    shared_words_factor = FEWEST_WORDS_FACTOR + (1 - FEWEST_WORDS_FACTOR) * max(shares, default=0.0)
+    if is_beyond_latin(query.text):
+        return OTHER_SCRIPT_WEIGHT * shared_words_factor
+    if IDENTIFIER.search(query.text):
+        return fusion.prose_weight * shared_words_factor
+    by_meaning = sorted(candidates, key=lambda candidate: candidate.meaning or 0.0, reverse=True)[:LOOKED_AT]
+    texts = {candidate.passage.text[:CHARACTERS_LOOKED_AT] for candidate in (*by_words, *by_meaning)}
+    code_share = measure_code_share("".join(texts))
+    return (fusion.prose_weight - (fusion.prose_weight - fusion.code_weight) * code_share) * shared_words_factor
+
+
+def measure_code_share(text: str) -> float:
+    """Return how far a text is code: 0 for prose, 1 for code."""
+    density = (len(text) - len(text.translate(SYMBOLS))) / len(text) if text else 0.0
+    return min(1.0, max(0.0, (density - PROSE_DENSITY) / (CODE_DENSITY - PROSE_DENSITY)))

@@ -1,14 +1,16 @@
-"""Find candidates: visible passages that match a question by their words or their meaning."""
+"""Find candidates: visible passages that match a question, its spelling corrected, by their words or their meaning."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, NamedTuple
 
 from hivemind.model.recall import Query
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import words
-from hivemind.text.tokenise import extract_phrases
+from hivemind.text.tokenise import extract_phrases, extract_terms, measure_share
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
@@ -21,6 +23,17 @@ SMALLEST_PAGE = 20
 """How many more passages are read at once if some of the closest are not visible."""
 PASTED_CHARACTERS = 400
 """A question longer than this is a pasted text."""
+SHORTEST_WORD = 4
+SHORTEST_COMMON_WORD = 6
+"""Letters of a word that is corrected to a common word that no memory has; shorter ones are often names."""
+MOST_CORRECTIONS = 3
+MOST_WORDS = 5
+"""Misspelled words that are corrected: each takes up to 7 ms."""
+LONGEST_CORRECTED = 200
+"""Characters; in a longer question the other words say enough, and most strange words are rare, not misspelled."""
+
+Rank = Callable[[str], int | None]
+"""How common a word is, 0 for the most common; None for what the model's vocabulary does not have."""
 
 
 # A tuple, because a recall makes hundreds of them.
@@ -31,10 +44,9 @@ class Candidate(NamedTuple):
     meaning: float | None
     """The cosine to the question; none without a model, or where the passage has no vector yet."""
 
-    @property
-    def words(self) -> float:
-        """How well its words match, as the search engine scores it."""
-        return self.passage.score
+    def share_words(self, words: list[str]) -> float:
+        """Return the share of these words that occur in the passage or beside it, such as in its tags."""
+        return measure_share(words, f"{self.passage.text} {self.passage.context}")
 
 
 def find_candidates(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[Candidate]:
@@ -71,3 +83,47 @@ def read_closest(
         readable = {**visible, **{passage.key: passage for passage in unread}}
         closest |= {key: readable[key] for key in page if key in readable}
     return {key: closest[key] for key in sorted(islice(closest, limit))}
+
+
+def correct_spelling(db: Database, query: Query, meaning: "SemanticIndex | None") -> Query:
+    """Return the query with every misspelled word replaced by the words it was probably meant to be.
+
+    Without a model nothing is corrected, because a rare word cannot be told from a misspelled one. Neither is a long
+    question.
+    """
+    if meaning is None or len(query.text) > LONGEST_CORRECTED:
+        return query
+    rank = meaning.embedder.rank_word
+    words = [word for word in extract_terms(query.text) if len(word) >= SHORTEST_WORD and word.isalpha()]
+    strange_words = [word for word in words if rank(word) is None]
+    text = query.text
+    unknown_words = db.index.find_unknown(strange_words) if strange_words else []
+    for word in unknown_words[:MOST_WORDS]:
+        if corrections := _find_corrections(db, word, rank):
+            text = re.sub(rf"\b{word}\b", " ".join(corrections), text, flags=re.IGNORECASE)
+    return replace(query, text=text) if text != query.text else query
+
+
+def _find_corrections(db: Database, word: str, rank: Rank) -> list[str]:
+    """Return the words that are one slip away: those in memories, else the most common one."""
+    ranks = {similar: rank(similar) for similar in sorted(list_slips(word))}
+    common_words = sorted((similar for similar in ranks if ranks[similar] is not None), key=lambda it: ranks[it] or 0)
+    # Looking up a few common words takes a tenth of the time that all of them take, and mostly suffices.
+    for similar_words in (common_words, list(ranks)):
+        unknown_words = set(db.index.find_unknown(similar_words)) if similar_words else set()
+        if in_memories := [similar for similar in similar_words if similar not in unknown_words]:
+            return in_memories[:MOST_CORRECTIONS]
+    return common_words[:1] if len(word) >= SHORTEST_COMMON_WORD else []
+
+
+def list_slips(word: str) -> set[str]:
+    """Return what one slip makes of a word: a letter missing, added, replaced, or swapped with the next.
+
+    The first letter stays, because people seldom get it wrong.
+    """
+    splits = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]
+    slips = {head + tail[1:] for head, tail in splits if tail}
+    slips |= {head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1}
+    slips |= {head + letter + tail[1:] for head, tail in splits if tail for letter in ascii_lowercase}
+    slips |= {head + letter + tail for head, tail in splits for letter in ascii_lowercase}
+    return slips - {word}
