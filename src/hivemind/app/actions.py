@@ -173,8 +173,11 @@ class Actions:
         return [hit for hit in hits if _is_about_edit(hit, edits)]
 
     def _find_edited_symbols(self, path: str, diffs: Sequence[str]) -> frozenset[str]:
+        # It loads the parsers.
+        from hivemind.codebase.links import find_edited_names
+
         try:
-            return frozenset(self._context.checkout.code.edited_symbols(path, list(filter(None, diffs))))
+            return find_edited_names(self._context.checkout.index, path, list(filter(None, diffs)))
         except HivemindError:
             # Without the index it is unclear what the edit changes.
             return frozenset()

@@ -3,12 +3,13 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
+from hivemind.app.low_priority import used_cpu_seconds
 from hivemind.codebase import git
 from hivemind.codebase import repository as repositories_on_disk
 from hivemind.codebase.mentions import looks_like_code, surely_names_code
@@ -22,7 +23,6 @@ from hivemind.store.database import Database
 from hivemind.store.projections import repositories
 
 if TYPE_CHECKING:
-    from hivemind.app.anchoring import AnchoredCheckout
     from hivemind.codebase.index import CodeIndex
 
 MAX_LABELS = 3
@@ -34,10 +34,10 @@ EditedFiles = Callable[[Claim], Iterable[str]]
 """The files that were edited in the session of a claim."""
 
 
+# The modules that load the parsers are imported where they are used: they take a quarter of the import time of the
+# application, and most commands are not about code.
 class Checkout:
-    """A working tree; its code index is opened when it is first needed."""
-
-    exists: ClassVar[bool] = True
+    """A repository with its working tree, if it has one; the code index is opened when it is first needed."""
 
     def __init__(self, repository: Repository, home: Path, *, is_hurried: bool = False) -> None:
         self.repository = repository
@@ -46,11 +46,15 @@ class Checkout:
 
     @staticmethod
     def of(repository: Repository, db: Database, home: Path, *, is_hurried: bool = False) -> "Checkout":
-        """Make the checkout of a repository with its earlier ids; a ``NoCheckout`` if it has no root."""
-        # A hub knows repositories by their ids only.
-        if not repository.root:
-            return NoCheckout(repository, home)
-        return Checkout(replace(repository, known_as=_earlier_names(db, repository)), home, is_hurried=is_hurried)
+        """Make the checkout of a repository with its earlier ids."""
+        if repository.root:
+            repository = replace(repository, known_as=_earlier_names(db, repository))
+        return Checkout(repository, home, is_hurried=is_hurried)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a working tree; a hub knows repositories by their ids only."""
+        return bool(self.repository.root)
 
     @property
     def root(self) -> Path:
@@ -65,35 +69,34 @@ class Checkout:
     @property
     def is_under_git(self) -> bool:
         """Whether git tracks the tree; any other directory may be a whole disk."""
-        return (self.root / ".git").exists()
-
-    @property
-    def index(self) -> "CodeIndex":
-        """The code index of the tree; it may be deleted at any time."""
-        return self.code.index
+        return self.exists and (self.root / ".git").exists()
 
     @cached_property
-    def code(self) -> "AnchoredCheckout":
-        """The code of the tree, opened on first use."""
-        return self._open(self.root)
+    def index(self) -> "CodeIndex":
+        """The code index of the tree, opened on first use; it may be deleted at any time."""
+        if not self.exists:
+            raise Unavailable(NO_TREE)
+        return self.open_index(self.root)
 
-    def open_again(self) -> "AnchoredCheckout":
-        """Open the code of the tree once more, for another thread; the caller closes it."""
-        return self._open(self.root)
+    def open_index(self, root: Path) -> "CodeIndex":
+        """Open the code index of a tree, as for another thread; the caller closes it."""
+        from hivemind.codebase.index import CodeIndex
+
+        return CodeIndex.open(root, self._home / "index", is_hurried=self._is_hurried)
 
     def close(self) -> None:
         """Close the code index, if it was opened."""
-        if "code" in self.__dict__:
-            self.code.close()
+        if "index" in self.__dict__:
+            self.index.close()
 
     @property
     def is_code_behind(self) -> bool:
         """Whether an answer needed more of the code than could be read in time."""
-        return "code" in self.__dict__ and self.index.is_behind
+        return "index" in self.__dict__ and self.index.is_behind
 
     def head(self) -> str:
         """The commit that is checked out."""
-        return git.head(self.root)
+        return git.head(self.root) if self.exists else ""
 
     def is_elsewhere(self, repo: str) -> bool:
         """Whether a memory or session with this repository id belongs to another repository."""
@@ -101,7 +104,7 @@ class Checkout:
 
     def owns(self, memory: Memory) -> bool:
         """Whether a memory is about this tree."""
-        return memory.repo in self.names
+        return self.exists and memory.repo in self.names
 
     def is_meant_by(self, claim: Claim) -> bool:
         """Whether a claim names no repository, or this one."""
@@ -114,12 +117,16 @@ class Checkout:
         # The usual case: a note in words opens no index and starts no git.
         if not any(about_code):
             return anchors
+        from hivemind.curate.anchor import find_anchors
+
         commit, asked_at = self.head(), time.time()
         with suppress(Unavailable, StoreError):
             for place, claim in enumerate(claims):
                 if about_code[place]:
                     near = self._paths_in_tree(edited_files(claim))
-                    anchors[place] = self.code.anchors_of_claim(claim, commit, near, asked_at)
+                    anchors[place] = find_anchors(
+                        self.index, claim.links, claim.sources, claim.text, commit, near, asked_at
+                    )
         return anchors
 
     def anchors_for_proposals(
@@ -129,9 +136,11 @@ class Checkout:
         # Outside git the tree may be a whole home directory, which must not be indexed.
         if not proposals or not (Path(root) / ".git").exists():
             return {}
+        from hivemind.curate.anchor import anchor_proposals
+
         anchors: dict[str, tuple[Anchor, ...]] = {}
-        with suppress(Unavailable, StoreError), closing(self._open(Path(root))) as code:
-            anchors.update(code.anchors_of_proposals(proposals, path_of))
+        with suppress(Unavailable, StoreError), self.open_index(Path(root)) as index:
+            anchors.update(anchor_proposals(index, proposals, path_of))
         return anchors
 
     def staleness_of(
@@ -147,12 +156,11 @@ class Checkout:
     def judge(
         self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False, deadline: float = math.inf
     ) -> Sequence[Staleness]:
-        """Judge how anchored code changed; raises if that is not possible."""
-        return self.code.judge(anchors, commit, in_passing=in_passing, deadline=deadline)
+        """Judge how anchored code changed, as far as there is time until the deadline, in CPU time; may raise."""
+        from hivemind.codebase import staleness
 
-    def has_changed_since(self, staleness: Staleness, commit: str) -> bool:
-        """Whether code became stale by a change after this commit."""
-        return self.code.has_changed_since(staleness, commit)
+        has_time = (lambda seconds: used_cpu_seconds() + seconds < deadline) if deadline < math.inf else None
+        return staleness.judge(self.index, anchors, commit, in_passing=in_passing, has_time=has_time)
 
     def current_anchors(self, memory: Memory, edited_files: EditedFiles) -> tuple[Anchor, ...]:
         """Return the anchors of a memory in the current code, without deleted code."""
@@ -171,12 +179,15 @@ class Checkout:
         """Explain which links of a memory match no code in this tree, a sentence each."""
         if not memory.links or not self.owns(memory):
             return ()
+        from hivemind.codebase.links import explain_mismatch
+        from hivemind.curate.anchor import resolve_link
+
         try:
             return tuple(
-                f"{self.code.mismatch(link)}. The memory is kept; link it to code with"
+                f"{explain_mismatch(self.index, link)}. The memory is kept; link it to code with"
                 f" 'hivemind code link {shorten_id(memory.id)} PATH::SYMBOL'"
                 for link in memory.links
-                if not self.code.anchors_of_link(link)
+                if not resolve_link(self.index, link)
             )
         except (Unavailable, StoreError) as error:
             return (f"not linked to {', '.join(memory.links)}: {error}. The memory is kept",)
@@ -190,8 +201,10 @@ class Checkout:
         # What is wrong with links that somebody wrote is in `link_problems`.
         if memory.links or not self.owns(memory) or not looks_like_code(memory.text):
             return ""
+        from hivemind.codebase.links import describe_ambiguity
+
         with suppress(Unavailable, StoreError):
-            if ambiguity := self.code.describe_ambiguity(memory.text):
+            if ambiguity := describe_ambiguity(self.index, memory.text):
                 command = f"hivemind code link {shorten_id(memory.id)} PATH::SYMBOL"
                 return f"Not linked to code: {ambiguity}. '{command}' links it to one."
             if not surely_names_code(memory.text):
@@ -204,45 +217,13 @@ class Checkout:
 
     def _may_be_about_code(self, claim: Claim) -> bool:
         """Whether it is worth opening the index for a claim."""
-        if claim.scope is Scope.USER or not self.repository.id or not self.is_meant_by(claim):
+        if claim.scope is Scope.USER or not (self.exists and self.repository.id and self.is_meant_by(claim)):
             return False
         return bool(claim.links or claim.sources) or looks_like_code(claim.text)
 
     def _paths_in_tree(self, files: Iterable[str]) -> list[str]:
         root = self.index.root
         return [path.relative_to(root).as_posix() for path in map(Path, files) if path.is_relative_to(root)]
-
-    def _open(self, root: Path) -> "AnchoredCheckout":
-        # The parsers take a quarter of the import time of the application, and most commands are not about code.
-        from hivemind.app.anchoring import AnchoredCheckout
-
-        return AnchoredCheckout.open(root, self._home, is_hurried=self._is_hurried)
-
-
-class NoCheckout(Checkout):
-    """A repository without a working tree, as on a hub."""
-
-    exists = False
-
-    def _open(self, root: Path) -> "AnchoredCheckout":
-        raise Unavailable(NO_TREE)
-
-    @property
-    def is_under_git(self) -> bool:
-        """Always false."""
-        return False
-
-    def head(self) -> str:
-        """Always empty."""
-        return ""
-
-    def owns(self, memory: Memory) -> bool:
-        """Always false."""
-        return False
-
-    def anchors_for(self, claims: Sequence[Claim], edited_files: EditedFiles) -> list[tuple[Anchor, ...]]:
-        """Always without anchors."""
-        return [()] * len(claims)
 
 
 def _earlier_names(db: Database, repository: Repository) -> tuple[str, ...]:

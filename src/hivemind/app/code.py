@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,15 +70,20 @@ class Code:
             raise InvalidInput(f"{target.id[:8]} does not belong to this repository; link it where it does")
         commit = checkout.head()
         new = [anchor for link in links for anchor in self._anchors_of(validate_label(link, "a link"), commit)]
-        anchors = checkout.code.distinct([*(() if instead else target.anchors), *new])
+        from hivemind.curate.anchor import deduplicate_anchors
+
+        anchors = deduplicate_anchors([*(() if instead else target.anchors), *new])
         return context.change(
             target, [context.factory.about(target, MemoryAnchored(memory_id=target.id, anchors=anchors))]
         )
 
     def _anchors_of(self, link: str, commit: str) -> list[Anchor]:
-        anchors = self._checkout.code.anchors_of_link(link, commit)
+        from hivemind.codebase.links import explain_mismatch
+        from hivemind.curate.anchor import resolve_link
+
+        anchors = resolve_link(self._checkout.index, link, commit)
         if not anchors:
-            raise InvalidInput(self._checkout.code.mismatch(link))
+            raise InvalidInput(explain_mismatch(self._checkout.index, link))
         return anchors
 
     def stale(self, *, since: str = "", wait: bool = False) -> tuple[StaleMemory, ...]:
@@ -161,7 +166,9 @@ class Code:
 
     def watch(self, stop: Stop, on_change: Callable[[int], None] = lambda changed: None) -> None:
         """Update the index whenever the tree changes, until stopped; without it, files are read when asked about."""
-        self._checkout.code.watch(stop, on_change)
+        from hivemind.codebase import watcher
+
+        watcher.follow(self._checkout.index, stop, on_change)
 
     def keep_warm(self) -> Callable[[], None]:
         """Watch the tree in a background thread, if it is indexed already or small; return a function that stops it.
@@ -176,8 +183,10 @@ class Code:
             # The first answer comes first.
             if not stop.wait(WARM_AFTER_SECONDS):
                 # A connection of its own, because this is another thread.
-                with suppress(HivemindError), closing(self._checkout.open_again()) as code:
-                    code.keep_warm(stop)
+                from hivemind.codebase import watcher
+
+                with suppress(HivemindError), self._checkout.open_index(self._checkout.root) as index:
+                    watcher.keep_warm(index, stop)
 
         thread = Thread(target=follow, name="hivemind-watch", daemon=True)
         thread.start()
@@ -192,9 +201,11 @@ class Code:
         """Check whether the working tree can be watched."""
         if not self._checkout.is_under_git:
             return Finding(what="code", is_well=True, detail="no git repository here, so nothing is followed")
+        from hivemind.codebase import watcher
+
         try:
             files, symbols = self._checkout.index.count_files_and_symbols()
-            trouble, remedy = self._checkout.code.watch_trouble()
+            trouble = watcher.find_problem(self._checkout.index)
             linked, unlinked = self.count_links()
         except HivemindError as error:
             return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind code index")
@@ -208,7 +219,7 @@ class Code:
         counts += f"; {describe_links(linked, unlinked, may_lack_names=self._checkout.index.may_lack_names)}"
         if trouble:
             detail = f"{counts}; changes are noticed only when asked about, because {trouble}"
-            return Finding(what="code", is_well=True, detail=detail, remedy=remedy)
+            return Finding(what="code", is_well=True, detail=detail, remedy=watcher.REMEDY)
         return Finding(what="code", is_well=True, detail=f"{counts}; changes can be followed")
 
     def _path_in_tree(self, path: str) -> str:

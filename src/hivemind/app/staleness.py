@@ -42,7 +42,10 @@ def stale_memories(context: Context, since: str = "", deadline: float = math.inf
     for memory in candidates:
         stale = [staleness for staleness in islice(judgements, len(memory.anchors)) if staleness.must_verify]
         if commit:
-            stale = [staleness for staleness in stale if checkout.has_changed_since(staleness, commit)]
+            # It loads the parsers.
+            from hivemind.codebase.staleness import changed_since
+
+            stale = [staleness for staleness in stale if changed_since(checkout.index, staleness, commit)]
         if stale:
             doubts.append(StaleMemory(memory=memory, became=tuple(stale)))
     return tuple(doubts)

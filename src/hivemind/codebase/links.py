@@ -30,6 +30,8 @@ _HEAD_BYTES = 4_096
 """The beginning of a file, in which it declares its package."""
 
 _MAX_HEADS = 50
+_CHANGED_LINE = re.compile(r"^[+-]", re.MULTILINE)
+"""The sign of a line in a diff that an edit adds or removes."""
 _LINES = re.compile(r"^(.+?):(\d+)(?:-(\d+))?$")
 _TEST_FOLDER = re.compile(
     r"(?:^|/|_|\b)(?:tests?|specs?|e2e|fixtures?|mocks?|testdata|examples?|samples?|demos?|vendor|third_party|benches)(?:/|_|\b)",
@@ -129,14 +131,40 @@ def find_mentions(index: CodeIndex, text: str, commit: str = "", near: Collectio
     return [Anchor.of(symbol, commit) for symbol in [*symbols.values()][:MAX_ANCHORS]]
 
 
-def find_ambiguous_name(index: CodeIndex, text: str) -> tuple[str, list[str]]:
-    """The first name in a text that fits too many places to be linked, and these places; empty if there is none."""
+def describe_ambiguity(index: CodeIndex, text: str) -> str:
+    """Say which name in a text fits too many places to be linked; empty if none does."""
     for name in mentions.find_names(text):
         fits = {place: fit for place, fit in _fit_symbols(index, name).items() if not fit.unmatched_words}
         labels = [*dict.fromkeys(place.label for place in _select_best(fits) if place.kind not in _PROSE_KINDS)]
         if len(labels) > MAX_MENTION_MATCHES:
-            return name, labels
-    return "", []
+            return f"{name} fits {len(labels)} places, such as {labels[0]}"
+    return ""
+
+
+def explain_mismatch(index: CodeIndex, link: str) -> str:
+    """Explain why a link has no unique match, with suggestions."""
+    nearest = ", ".join(suggest_labels(index, link))
+    count = len({place.label for place in find_places(index, link)})
+    if count > 1:
+        return f"no unique match for {link!r}: it fits {count} places; name one, such as {nearest}"
+    hint = f"nearest: {nearest}" if nearest else "write it like auth/service.py::login"
+    unseen = "" if index.is_built else "; after 'hivemind code index' every name is known"
+    return f"no unique match for {link!r}: nothing here has that name; {hint}{unseen}"
+
+
+def find_edited_names(index: CodeIndex, path: str, diffs: Sequence[str]) -> frozenset[str]:
+    """The qualified names of the symbols that edits change; empty if they change none, or it is unclear."""
+    file = read(index.root, path)
+    symbols = index.symbols_of(path) if file else []
+    if not file or not symbols:
+        return frozenset()
+    # Turned round first: before an edit the file still has the lines that the edit removes.
+    backwards = [_CHANGED_LINE.sub(lambda sign: "-" if sign[0] == "+" else "+", diff) for diff in diffs]
+    for directed_diffs in (backwards, diffs):
+        edited_symbols = find_edited_symbols(symbols, file[1], directed_diffs)
+        if names := frozenset(symbol.qualified for symbol in edited_symbols) - {""}:
+            return names
+    return frozenset()
 
 
 def find_edited_symbols(symbols: Sequence[Symbol], source: bytes, diffs: Iterable[str]) -> list[Symbol]:

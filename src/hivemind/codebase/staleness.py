@@ -34,6 +34,9 @@ NO_HISTORY_PENALTY = 0.15
 MAX_INDEX_AGE_SECONDS = 3.0
 """Age of the index from which the tree is refreshed before a missing symbol is searched for."""
 
+CHEAP_SECONDS = 0.01
+"""What seems to take no longer is done for the first anchor whatever the clock says: a slow machine never would."""
+
 SEARCH_SECONDS, LARGE_SEARCH_SECONDS = 0.05, 0.3
 """How long the search for a missing symbol may take, in a small tree and in a large one."""
 
@@ -46,6 +49,7 @@ _READABLE_SIGNATURES = 60
 _PARAMETER_BORDER = re.compile(r"(?<=, )|(?=\))")
 _CHANGE_TEXTS = {
     SymbolChange.UNREAD: "its file changed and is being read",
+    SymbolChange.MISSING: "no longer in its place; it is being searched for",
     SymbolChange.FRESH: "unchanged",
     SymbolChange.COSMETIC: "only layout, comments or local names changed",
     SymbolChange.DOCS: "documentation changed",
@@ -61,26 +65,43 @@ def judge(
     commit: str = "",
     *,
     in_passing: bool = False,
-    has_time: HasTime = always,
+    has_time: HasTime | None = None,
 ) -> list[Staleness]:
-    """Judge the staleness of each anchor; only files whose stamp differs are read again.
+    """Judge the staleness of each anchor, of as many as there is time for; only changed files are read again.
 
     A symbol that is not in its place is searched for in the whole tree as it is now, or, `in_passing`, as last indexed.
     What nobody has the time for is left to the background, and the index then `is_behind`.
     """
+    judgements: list[Staleness] = []
+
+    def has_more_time(seconds: float) -> bool:
+        return has_time is None or (not judgements and seconds <= CHEAP_SECONDS) or has_time(seconds)
+
+    # With little time, the clock is looked at before each anchor.
+    page_size = 1 if has_time else len(anchors)
+    while len(judgements) < len(anchors) and has_more_time(0.0):
+        page = anchors[len(judgements) : len(judgements) + page_size]
+        judgements += _judge_page(index, page, commit, in_passing, has_more_time)
+    index.is_behind = index.is_behind or len(judgements) < len(anchors)
+    return judgements
+
+
+def _judge_page(
+    index: CodeIndex, anchors: Sequence[Anchor], commit: str, in_passing: bool, has_time: HasTime
+) -> list[Staleness]:
     # Outside of git nothing is read in the background, so it is read now.
     has_time = has_time if index.may_index else always
     are_due = [has_time(index.estimate_seconds(anchor.path)) for anchor in anchors]
     index.is_behind = index.is_behind or not all(are_due)
     judgements = iter(_judge(index, [*compress(anchors, are_due)], commit, in_passing, has_time))
-    return [next(judgements) if is_due else _postpone(anchor) for anchor, is_due in zip(anchors, are_due, strict=True)]
+    return [
+        next(judgements) if is_due else _leave_open(anchor, SymbolChange.UNREAD)
+        for anchor, is_due in zip(anchors, are_due, strict=True)
+    ]
 
 
-def _postpone(anchor: Anchor) -> Staleness:
-    return Staleness(
-        anchor=anchor, change=SymbolChange.UNREAD, edit=SymbolChange.UNREAD, text=_CHANGE_TEXTS[SymbolChange.UNREAD],
-        now=None,
-    )  # fmt: skip
+def _leave_open(anchor: Anchor, change: SymbolChange) -> Staleness:
+    return Staleness(anchor=anchor, change=change, edit=change, text=_CHANGE_TEXTS[change], now=None)
 
 
 def _judge(
@@ -98,7 +119,10 @@ def _judge(
     changed_anchors = [anchor for anchor, symbol in pairs if symbol and _needs_text(anchor, symbol)]
     versions = Versions(index, changed_anchors, has_time)
     return [
-        assess_change(
+        # As long as the tree is not read, a symbol that is not in its place may be in any other.
+        _leave_open(anchor, SymbolChange.MISSING)
+        if symbol is None and index.is_behind
+        else assess_change(
             anchor, symbol, commit, versions.compare(anchor, symbol) if symbol and _needs_text(anchor, symbol) else None
         )
         for anchor, symbol in pairs

@@ -18,7 +18,7 @@ from hivemind.codebase.links import (
     find_mentions,
     find_path,
 )
-from hivemind.codebase.mentions import find_names, find_paths
+from hivemind.codebase.mentions import find_names, find_paths, looks_like_code
 from hivemind.codebase.symbols import outline
 from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor, Symbol
@@ -68,7 +68,21 @@ def _refresh(index: CodeIndex, asked_at: float) -> None:
     index.refresh_if_older(max(0.0, time.time() - asked_at))
 
 
-def collect_edits(
+def anchor_proposals(
+    index: CodeIndex, proposals: Sequence[Proposal], path_of: Callable[[str], str]
+) -> Iterator[tuple[str, tuple[Anchor, ...]]]:
+    """Yield the memory id and the anchors of each proposal: the edited code, else the code that its text names."""
+    commit, asked_at = git.head(index.root), time.time()
+    edits = _collect_edits(index.root, proposals, path_of)
+    for proposal in proposals:
+        anchors = _anchor_edited_symbols(index, edits[proposal.memory_id], commit)
+        if not anchors and (proposal.links or looks_like_code(proposal.text)):
+            named_anchors = find_anchors(index, proposal.links, (), proposal.text, commit, asked_at=asked_at)
+            anchors = _anchor_as_said(index, proposal, named_anchors)
+        yield proposal.memory_id, anchors
+
+
+def _collect_edits(
     root: Path, proposals: Sequence[Proposal], make_relative: Callable[[str], str]
 ) -> dict[str, list[Edit]]:
     """Collect the edits, in a session or by a commit, that proposals are based on, by memory id."""
@@ -85,7 +99,7 @@ def collect_edits(
     return edits_by_memory
 
 
-def anchor_edited_symbols(index: CodeIndex, edits: Iterable[Edit], commit: str) -> tuple[Anchor, ...]:
+def _anchor_edited_symbols(index: CodeIndex, edits: Iterable[Edit], commit: str) -> tuple[Anchor, ...]:
     """Anchor the symbols that were edited and still exist, as they were after the edit if git has that content."""
     by_path: dict[str, list[Edit]] = {}
     for edit in edits:
@@ -115,7 +129,7 @@ def _anchor_edited_file(
             yield Anchor.of(symbol, commit if symbol.fingerprint == current_symbols[symbol.key].fingerprint else "")
 
 
-def anchor_as_said(index: CodeIndex, proposal: Proposal, anchors: Sequence[Anchor]) -> tuple[Anchor, ...]:
+def _anchor_as_said(index: CodeIndex, proposal: Proposal, anchors: Sequence[Anchor]) -> tuple[Anchor, ...]:
     """Return anchors with the code as it was when the proposal was said, and add code that is gone since."""
     commit = git.find_commit_before(index.root, proposal.said_at) if proposal.said_at else ""
     if not commit or commit == git.head(index.root):
