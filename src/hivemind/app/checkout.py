@@ -18,7 +18,7 @@ from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory
-from hivemind.model.scope import Repository, Scope, Visibility
+from hivemind.model.scope import Repository, Scope, Visibility, label_other_repository
 from hivemind.store.database import Database
 from hivemind.store.projections import repositories
 
@@ -101,6 +101,10 @@ class Checkout:
     def is_elsewhere(self, repo: str) -> bool:
         """Whether a memory or session with this repository id belongs to another repository."""
         return Visibility.of(self.repository).is_elsewhere(repo)
+
+    def label_elsewhere(self, repo: str) -> str:
+        """Return the label of what belongs to another repository; empty for what belongs here."""
+        return label_other_repository(repo) if self.is_elsewhere(repo) else ""
 
     def owns(self, memory: Memory) -> bool:
         """Whether a memory is about this tree."""

@@ -27,7 +27,7 @@ from hivemind.model.ids import derive_id
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.recall import Recall
 from hivemind.model.reports import BackfillReport
-from hivemind.model.scope import Repository, Visibility, label_other_repository
+from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import Handover, Observation, Session, SessionState, SkippedInput
 from hivemind.recall import at_action
 from hivemind.recall import handover as handovers
@@ -115,8 +115,7 @@ class Sessions:
     def handover(self, session: str = "", *, everywhere: bool = False) -> Handover:
         """Return what another agent needs to continue a session."""
         target, trace = self.show(session, everywhere=everywhere)
-        is_elsewhere = self._context.checkout.is_elsewhere(target.repo)
-        return handovers.build_handover(target, trace, label_other_repository(target.repo) if is_elsewhere else "")
+        return handovers.build_handover(target, trace, self._context.checkout.label_elsewhere(target.repo))
 
     def memories(self, session: str, *, everywhere: bool = False) -> tuple[Memory, ...]:
         """List the memories recorded in a session, in order."""

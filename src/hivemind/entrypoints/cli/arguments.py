@@ -178,5 +178,4 @@ def apply_to_memory(verb: Callable[..., Memory], report: str, *args: Any, **opti
     """Call a verb about one memory, and report it."""
     with open_mind() as mind:
         memory = verb(mind, *args, **options)
-        is_elsewhere = mind.checkout.is_elsewhere(memory.repo)
-    emit(memory, f"{report} {summarise(memory, is_elsewhere=is_elsewhere)}")
+        emit(memory, f"{report} {summarise(memory, mind.checkout.label_elsewhere(memory.repo))}")

@@ -25,7 +25,6 @@ from hivemind.model.fold import HistoryStep
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import CLOSEST, CODE_BEHIND, NO_MATCH_CLOSEST, Hit, Recall, SessionHit
-from hivemind.model.scope import label_other_repository
 from hivemind.text.clean import escape_json, neutralise
 from hivemind.text.fence import (
     CONTINUATION_PREFIX,
@@ -247,25 +246,18 @@ def _print_stacked(short: Sequence[Column], wide: Sequence[Column]) -> None:
                 click.echo(quote(column.cells[place]))
 
 
-def summarise(memory: Memory, *, is_elsewhere: bool = False) -> str:
-    """A memory's id, kind, scope, author, date and status in one line."""
+def summarise(memory: Memory, place: str = "") -> str:
+    """A memory's id, kind, scope, author, date and status in one line, and the label of its place."""
     status = "" if memory.status is Status.ACTIVE else memory.status.value
-    parts = [
-        memory.kind.value,
-        memory.scope.value,
-        memory.author,
-        format_date(memory.stated_at),
-        status,
-    ]
-    place = label_other_repository(memory.repo) if is_elsewhere else ""
+    parts = [memory.kind.value, memory.scope.value, memory.author, format_date(memory.stated_at), status]
     return format_label(shorten_id(memory.id), *parts, ", ".join(memory.tags), place)
 
 
-def print_memory(memory: Memory, *, is_elsewhere: bool = False) -> None:
-    """Print a memory's text and its fields, a line each, without the empty ones."""
+def print_memory(memory: Memory, place: str = "") -> None:
+    """Print a memory's text, the label of its place and its fields, a line each, without the empty ones."""
     click.echo(quote(memory.text, "") + "\n")
     rows = {
-        "note": label_other_repository(memory.repo) if is_elsewhere else "",
+        "note": place,
         "id": memory.id,
         "kind": memory.kind.value,
         "scope": memory.scope.value,

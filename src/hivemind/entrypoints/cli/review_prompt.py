@@ -149,8 +149,7 @@ class ReviewPrompt:
             if side.edit:
                 label = format_label("edit", side.edit.by, format_date(side.edit.at))
             else:
-                is_elsewhere = self._mind.checkout.is_elsewhere(side.memory.repo)
-                label = summarise(side.memory, is_elsewhere=is_elsewhere)
+                label = summarise(side.memory, self._mind.checkout.label_elsewhere(side.memory.repo))
             note(f"   {label}")
 
     def _choices(self, item: ReviewItem) -> dict[str, str]:

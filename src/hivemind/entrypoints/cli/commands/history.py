@@ -40,7 +40,6 @@ from hivemind.model.events import CHANGES
 from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.recall import Receipt
 from hivemind.model.reports import AnchoredCode, Explanation
-from hivemind.model.scope import label_other_repository
 from hivemind.text.clean import first_line, neutralise, plural
 from hivemind.text.fence import format_field, quote_line
 
@@ -60,13 +59,13 @@ def explain(memory: str, everywhere: bool) -> None:
     with open_mind() as mind:
         explanation = mind.explain(memory, everywhere=everywhere)
         code = mind.code.behind(explanation.memory)
-        is_elsewhere = mind.checkout.is_elsewhere(explanation.memory.repo)
+        place = mind.checkout.label_elsewhere(explanation.memory.repo)
     value = {**to_plain(explanation), "code": code}
-    emit(value, lambda: _print_explanation(explanation, code, is_elsewhere=is_elsewhere))
+    emit(value, lambda: _print_explanation(explanation, code, place))
 
 
-def _print_explanation(explanation: Explanation, code: Sequence[AnchoredCode], *, is_elsewhere: bool) -> None:
-    print_memory(explanation.memory, is_elsewhere=is_elsewhere)
+def _print_explanation(explanation: Explanation, code: Sequence[AnchoredCode], place: str) -> None:
+    print_memory(explanation.memory, place)
     if code:
         print_heading("Code")
     for anchor in code:
@@ -155,12 +154,12 @@ def _require(is_met: bool, message: str) -> None:
 
 def _show_versions(mind: Hivemind, memories: Sequence[str], subject: str = "", *, everywhere: bool) -> None:
     histories = [mind.history.steps(memory, everywhere=everywhere) for memory in memories]
-    places = [mind.checkout.is_elsewhere(steps[-1].after.repo) for steps in histories]
+    places = [mind.checkout.label_elsewhere(steps[-1].after.repo) for steps in histories]
 
     def show() -> None:
-        for steps, is_elsewhere in zip(histories, places, strict=True):
-            if subject or is_elsewhere or len(histories) > 1:
-                print_heading(summarise(steps[-1].after, is_elsewhere=is_elsewhere))
+        for steps, place in zip(histories, places, strict=True):
+            if subject or place or len(histories) > 1:
+                print_heading(summarise(steps[-1].after, place))
             print_history(steps)
         if not histories:
             note(f"Nothing is known about {subject}.")
@@ -197,11 +196,7 @@ def _list_entries(mind: Hivemind, memory: str, limit: int, before: int, *, is_au
     page = mind.history.log(memory, limit=limit, before=before, facts=facts, everywhere=everywhere)
     texts = mind.history.log_texts(page, everywhere=everywhere)
     entries = [
-        {
-            **to_plain(entry),
-            "text": text,
-            "from": label_other_repository(entry.repo) if mind.checkout.is_elsewhere(entry.repo) else "",
-        }
+        {**to_plain(entry), "text": text, "from": mind.checkout.label_elsewhere(entry.repo)}
         for entry, text in zip(page, texts, strict=True)
     ]
     rows = [

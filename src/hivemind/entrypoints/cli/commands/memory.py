@@ -166,8 +166,8 @@ def show(memory: str, everywhere: bool) -> None:
     """
     with open_mind() as mind:
         result = mind.show(memory, everywhere=everywhere)
-        is_elsewhere = mind.checkout.is_elsewhere(result.repo)
-    emit(result, lambda: print_memory(result, is_elsewhere=is_elsewhere))
+        place = mind.checkout.label_elsewhere(result.repo)
+    emit(result, lambda: print_memory(result, place))
 
 
 @commands.command("edit")
@@ -203,8 +203,8 @@ def edit(
             result = mind.edit(memory, metadata=metadata, everywhere=everywhere, **changes)
         if has_tags:
             result = mind.tag(memory, [*filter(None, tags)], [*filter(None, remove_tags)], everywhere=everywhere)
-        is_elsewhere = mind.checkout.is_elsewhere(result.repo)
+        place = mind.checkout.label_elsewhere(result.repo)
         redaction = mind.browse.redaction_note(result) if changes.get("text") else ""
-    emit(result, f"Edited {summarise(result, is_elsewhere=is_elsewhere)} (version {result.version})")
+    emit(result, f"Edited {summarise(result, place)} (version {result.version})")
     if redaction:
         warn(redaction)

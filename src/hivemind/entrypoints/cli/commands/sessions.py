@@ -39,7 +39,6 @@ from hivemind.entrypoints.cli.output import (
 )
 from hivemind.formats.timestamps import format_minute, format_period, parse_timestamp
 from hivemind.model.ids import shorten_session_ids
-from hivemind.model.scope import label_other_repository
 from hivemind.model.session import EditedFile, Observation, ObservationKind, Session, SessionState
 from hivemind.text.clean import first_line, plural
 from hivemind.text.fence import format_field
@@ -146,7 +145,7 @@ def list_sessions(agent: str, limit: int, everywhere: bool) -> None:
                 format_minute(session.last_seen_at),
                 f"{session.observations:,}",
                 first_line(session.task, 70),
-                label_other_repository(session.repo) if mind.checkout.is_elsewhere(session.repo) else "",
+                mind.checkout.label_elsewhere(session.repo),
             ]
             # A whole id takes a third of a screen's width; a script gets all of it.
             for session, shown_id in zip(sessions, shorten_session_ids(ids) if on_terminal() else ids, strict=True)
@@ -180,27 +179,25 @@ def show_session(session: str, everywhere: bool) -> None:
     """Show a session: its task, the files it edited, its last outputs. Without an id, the last one here."""
     with open_mind() as mind:
         state = mind.sessions.state(session, everywhere=everywhere)
-        is_elsewhere = mind.checkout.is_elsewhere(state.session.repo)
-    emit(state, lambda: _print_state(state, is_elsewhere=is_elsewhere))
+        title = _format_title(state.session, mind.checkout.label_elsewhere(state.session.repo))
+    emit(state, lambda: _print_state(state, title))
 
 
-def _format_title(session: Session, *, is_elsewhere: bool) -> str:
+def _format_title(session: Session, place: str) -> str:
     when = format_period(session.started_at, session.last_seen_at)
-    place = label_other_repository(session.repo) if is_elsewhere else ""
     return "  ".join(filter(None, map(format_field, [session.id, session.agent, when, place])))
 
 
-def _print_state(state: SessionState, *, is_elsewhere: bool) -> None:
-    session = state.session
-    print_text(f"{_format_title(session, is_elsewhere=is_elsewhere)}  {plural(session.observations, 'step')}")
-    print_text(format_field(session.directory))
+def _print_state(state: SessionState, title: str) -> None:
+    print_text(f"{title}  {plural(state.session.observations, 'step')}")
+    print_text(format_field(state.session.directory))
     edits = [line for why, group in groupby(state.edited, attrgetter("why")) for line in _format_edits(group, why)]
     outputs = [f"{'failed' if output.failed else 'ok':<7}{first_line(output.command, 100)}" for output in state.outputs]
     last_request = [first_line(state.last_request, 200)] if state.last_request else []
     parts = {"Task": [state.task], "Last request": last_request, "Edited": edits, "Last commands": outputs}
-    for title, lines in parts.items():
+    for heading, lines in parts.items():
         if lines:
-            print_heading(title)
+            print_heading(heading)
             for line in lines:
                 click.echo(quote(line, ""))
 
@@ -223,7 +220,7 @@ def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
     """
     with open_mind() as mind:
         summary, observations = mind.sessions.show(session, everywhere=everywhere)
-        title = _format_title(summary, is_elsewhere=mind.checkout.is_elsewhere(summary.repo))
+        title = _format_title(summary, mind.checkout.label_elsewhere(summary.repo))
     if wants("json"):
         for observation in observations:
             click.echo(as_json(observation, terse=True))

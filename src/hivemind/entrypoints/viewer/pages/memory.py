@@ -10,7 +10,7 @@ from hivemind.entrypoints.viewer.templating import diff_lines
 from hivemind.errors import NotFound
 from hivemind.model.memory import Kind
 from hivemind.model.review import Selection
-from hivemind.model.scope import Scope, label_other_repository
+from hivemind.model.scope import Scope
 from hivemind.text.clean import parse_tags
 
 Act = tuple[Right, Callable[[PageRequest, str], object]]
@@ -89,7 +89,6 @@ def page(request: PageRequest) -> Response:
     """Show one memory."""
     explanation = request.mind.explain(request.path_value("id"), everywhere=request.everywhere)
     memory, history = explanation.memory, explanation.history
-    is_elsewhere = request.mind.checkout.is_elsewhere(memory.repo)
     return request.render(
         "memory.html",
         memory=memory,
@@ -99,7 +98,7 @@ def page(request: PageRequest) -> Response:
         ],
         receipts=explanation.receipts,
         against=request.mind.review.find_other_sides(memory, everywhere=request.everywhere),
-        elsewhere=label_other_repository(memory.repo) if is_elsewhere else "",
+        elsewhere=request.mind.checkout.label_elsewhere(memory.repo),
         behind=request.mind.code.behind(memory) if Right.FILES in request.visitor.may else (),
         confirmation=CONFIRMATIONS.get(request.query.get("did", ""), ""),
     )

@@ -9,7 +9,6 @@ from starlette.responses import Response
 from hivemind.entrypoints.viewer.request import PageRequest
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Receipt
-from hivemind.model.scope import label_other_repository
 from hivemind.model.session import Observation
 
 PAGE_SESSIONS, PAGE_STEPS = 30, 400
@@ -47,7 +46,7 @@ def replay(request: PageRequest) -> Response:
         steps=_annotate_steps(trace[first:end], recalls, memories, begin_at, end_at),
         learned=memories,
         texts={memory.id: memory.text for memory in mind.browse.get_all(_list_ids(recalls))},
-        elsewhere=label_other_repository(session.repo) if mind.checkout.is_elsewhere(session.repo) else "",
+        elsewhere=mind.checkout.label_elsewhere(session.repo),
         total=len(trace),
         more=end if end < len(trace) else 0,
     )
