@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import field, fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,17 @@ class Settings:
         return self.home / "stores" / name
 
 
+NAMES = tuple(setting.name for setting in fields(Settings) if setting.name != "home")
+
+
+class Origin(StrEnum):
+    """Where the value of a setting comes from."""
+
+    ENVIRONMENT = "environment"
+    FILE = "file"
+    DEFAULT = "default"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One setting with its current value, where that comes from, and what it means."""
@@ -103,8 +115,7 @@ class Setting:
     name: str
     value: Any
     default: Any
-    origin: str
-    """``environment``, ``file`` or ``default``."""
+    origin: Origin
     variable: str
     """The environment variable that sets it; empty if only the file may."""
     meaning: str
@@ -113,18 +124,19 @@ class Setting:
 def list_settings() -> tuple[Setting, ...]:
     """All settings with their current values, in the order of the reference."""
     defaults, current = _make_defaults(Path(data_directory(os.environ))), Settings.load()
-    file_values, environment_values = _read_file(defaults), _read_environment(os.environ)
+    origins = dict.fromkeys(_read_file(defaults), Origin.FILE)
+    origins |= dict.fromkeys(_read_environment(os.environ), Origin.ENVIRONMENT)
     meanings = read_meanings()
     return tuple(
         Setting(
             name=name,
             value=getattr(current, name),
             default=getattr(defaults, name),
-            origin="environment" if name in environment_values else "file" if name in file_values else "default",
+            origin=origins.get(name, Origin.DEFAULT),
             variable="" if name in FILE_ONLY else _variable_name(name),
             meaning=meanings[name],
         )
-        for name in _names()
+        for name in NAMES
     )
 
 
@@ -135,8 +147,8 @@ def read_meanings() -> dict[str, str]:
 
 def check_name(name: str) -> str:
     """Return the name if there is such a setting; else raise InvalidInput with a suggestion."""
-    if name not in _names():
-        raise InvalidInput(f"there is no setting {name!r}.{did_you_mean(name, _names()) or _list_names()}")
+    if name not in NAMES:
+        raise InvalidInput(f"there is no setting {name!r}.{_suggest_name(name)}")
     return name
 
 
@@ -170,12 +182,8 @@ def write_setting(home: Path, name: str, value: str | int | bool | None) -> None
     new_file.replace(file)
 
 
-def _names() -> list[str]:
-    return [setting.name for setting in fields(Settings) if setting.name != "home"]
-
-
-def _list_names() -> str:
-    return f" Settings: {', '.join(_names())}."
+def _suggest_name(name: str) -> str:
+    return did_you_mean(name, NAMES) or f" Settings: {', '.join(NAMES)}."
 
 
 def _variable_name(name: str) -> str:
@@ -188,10 +196,9 @@ def _make_defaults(home: Path) -> Settings:
 
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    texts = {name: environ.get(_variable_name(name), "") for name in _names() if name not in FILE_ONLY}
     values = {}
-    for name, text in texts.items():
-        if text:
+    for name in NAMES:
+        if name not in FILE_ONLY and (text := environ.get(_variable_name(name))):
             try:
                 values[name] = parse_value(name, text)
             except InvalidInput as error:
@@ -213,10 +220,9 @@ def _read_file(defaults: Settings) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} is not valid TOML: {error}") from None
     for name, value in values.items():
-        if name not in _names():
-            suggestion = did_you_mean(name, _names()) or _list_names()
+        if name not in NAMES:
             remedy = f"remove it with 'hivemind config unset {name}'"
-            raise InvalidInput(f"{file} sets {name!r}, which is not a setting; {remedy}.{suggestion}")
+            raise InvalidInput(f"{file} sets {name!r}, which is not a setting; {remedy}.{_suggest_name(name)}")
         default = getattr(defaults, name)
         # By exact type, because a bool is an int to isinstance.
         if type(value) is not type(default) or (type(value) is int and not 0 <= value < 10**LONGEST_NUMBER):

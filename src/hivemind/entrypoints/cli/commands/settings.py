@@ -12,7 +12,7 @@ from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.framework import CommandGroup
 from hivemind.entrypoints.cli.output import emit, emit_rows, indent, note, print_text, progress, warn
 from hivemind.model.reports import ModelState
-from hivemind.settings import Setting, list_settings
+from hivemind.settings import Origin, Setting, list_settings
 from hivemind.text.clean import neutralise, plural
 
 commands = click.Group()
@@ -57,7 +57,7 @@ def print_settings() -> None:
 
 def _print_settings(settings: Sequence[Setting]) -> None:
     for setting in settings:
-        origin = "" if setting.origin == "default" else f"  (from the {setting.origin})"
+        origin = "" if setting.origin is Origin.DEFAULT else f"  (from the {setting.origin})"
         line = neutralise(f"{setting.name} = {json.dumps(setting.value, ensure_ascii=False)}")
         click.echo(click.style(line, bold=True) + origin)
         print_text(indent(setting.meaning.replace("``", "'")))
@@ -86,7 +86,7 @@ def change_setting(name: str, value: str) -> None:
     """
     setting = configuration.change(name, value)
     emit(setting, f"{name} is set to {value}.")
-    if setting.origin == "environment":
+    if setting.origin is Origin.ENVIRONMENT:
         warn(
             f"The environment overrides it: {setting.variable} is {_format_value(setting.value)}. Unset that variable."
         )
