@@ -26,12 +26,14 @@ def set_aside(context: Context, door: ItemOrigin, unreadable: Iterable[SkippedIn
 def find(ids: Sequence[str] = ()) -> list[Item]:
     """Find items by their ids or prefixes; without any, all of them, oldest first."""
     items = folder.load_items(_find_home())
-    return [_pick(items, id) for id in ids] if ids else items
+    return list(dict.fromkeys(_pick(items, id) for id in ids)) if ids else items
 
 
-def discard(items: Iterable[Item]) -> int:
-    """Delete items; return their number."""
-    return folder.discard(_find_home(), [item.id for item in items])
+def discard(items: Iterable[Item]) -> None:
+    """Delete items."""
+    home = _find_home()
+    for item in items:
+        folder.discard(home, item)
 
 
 def retry(items: Iterable[Item]) -> list[Item]:

@@ -6,7 +6,6 @@ to an agent.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable
 from enum import StrEnum
@@ -15,6 +14,7 @@ from pathlib import Path
 from hivemind.capture.redact import redact_payload
 from hivemind.formats.dataclass import dataclass
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
+from hivemind.system import open_private
 from hivemind.text.clean import neutralise
 
 FOLDER = "quarantine"
@@ -78,9 +78,9 @@ def is_full(home: Path) -> bool:
     return len(paths) >= MOST_ITEMS or sum(path.stat().st_size for path in paths) > MOST_BYTES - MAX_RAW_CHARACTERS
 
 
-def discard(home: Path, ids: Iterable[str]) -> int:
-    """Remove items permanently; return how many were removed."""
-    return sum(_remove(home / FOLDER / id) for id in ids if NAME.fullmatch(id))
+def discard(home: Path, item: Item) -> None:
+    """Remove an item permanently."""
+    (home / FOLDER / item.id).unlink(missing_ok=True)
 
 
 def _make_item(door: ItemOrigin, unreadable: SkippedInput, at: str, known_secrets: frozenset[str]) -> Item:
@@ -109,7 +109,7 @@ def _write_item(folder: Path, item: Item) -> bool:
     if path.exists() and _read_item(path).content == item.content:
         return False
     note = {name: getattr(item, name) for name in ("at", "door", "where", "reason", "is_cut")}
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as file:
+    with open(path, "w", encoding="utf-8", newline="", opener=open_private) as file:
         file.write(f"{json.dumps(note, ensure_ascii=False)}\n{item.content}")
     return True
 
@@ -133,12 +133,4 @@ def _drop_oldest(folder: Path) -> None:
     for stat, path in sorted(stats, key=lambda pair: (pair[0].st_mtime_ns, pair[1]), reverse=True):
         total_bytes, item_count = total_bytes + stat.st_size, item_count + 1
         if total_bytes > MOST_BYTES or item_count > MOST_ITEMS:
-            _remove(path)
-
-
-def _remove(path: Path) -> bool:
-    try:
-        path.unlink()
-    except FileNotFoundError:
-        return False
-    return True
+            path.unlink(missing_ok=True)

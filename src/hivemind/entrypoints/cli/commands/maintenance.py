@@ -277,8 +277,8 @@ def inspect_quarantine(ids: tuple[str, ...], retry: bool, discard: bool, everyth
     if retry:
         _retry_items(items)
     elif discard:
-        count = quarantine.discard(items)
-        emit({"discarded": count}, f"Discarded {plural(count, 'item')}.")
+        quarantine.discard(items)
+        emit({"discarded": len(items)}, f"Discarded {plural(len(items), 'item')}.")
     elif ids:
         emit(items, lambda: _print_items(items))
     else:
