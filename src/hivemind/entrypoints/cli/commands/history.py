@@ -9,29 +9,9 @@ from typing import Any
 import click
 
 from hivemind.app import Hivemind, connect
-from hivemind.entrypoints.cli.arguments import (
-    complete_memory_id,
-    everywhere_option,
-    limit_option,
-    memory_argument,
-    open_mind,
-)
+from hivemind.entrypoints.cli import arguments, output
+from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.framework import store_name
-from hivemind.entrypoints.cli.output import (
-    describe_choices,
-    emit,
-    emit_rows,
-    note,
-    print_diff,
-    print_heading,
-    print_history,
-    print_memory,
-    print_table,
-    print_text,
-    summarise,
-    warn,
-    wrap,
-)
 from hivemind.errors import InvalidInput
 from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_minute
@@ -49,7 +29,7 @@ VECTOR_COLUMN = "embedding"
 
 
 @commands.command("explain")
-@memory_argument
+@arguments.memory_argument
 def explain(memory: str, everywhere: bool) -> None:
     """Explain a memory: sources, versions, changed code, who saw it.
 
@@ -61,27 +41,27 @@ def explain(memory: str, everywhere: bool) -> None:
         code = mind.code.behind(explanation.memory)
         place = mind.checkout.label_elsewhere(explanation.memory.repo)
     value = {**to_plain(explanation), "code": code}
-    emit(value, lambda: _print_explanation(explanation, code, place))
+    output.emit(value, lambda: _print_explanation(explanation, code, place))
 
 
 def _print_explanation(explanation: Explanation, code: Sequence[AnchoredCode], place: str) -> None:
-    print_memory(explanation.memory, place)
+    output.print_memory(explanation.memory, place)
     if code:
-        print_heading("Code")
+        output.print_heading("Code")
     for anchor in code:
         _print_code_change(anchor)
     if any(anchor.staleness.must_verify for anchor in code):
-        note(describe_choices(shorten_id(explanation.memory.id)))
-    print_heading("History")
-    print_history(explanation.history)
-    print_heading("Shown to")
+        output.note(output.describe_choices(shorten_id(explanation.memory.id)))
+    output.print_heading("History")
+    output.print_history(explanation.history)
+    output.print_heading("Shown to")
     rows = [
         [format_minute(line.at), line.actor, _name_question(line.query), str(line.rank), str(line.tokens)]
         for line in explanation.receipts
     ]
-    print_table(["when", "who", "question", "place", "tokens"], rows)
+    output.print_table(["when", "who", "question", "place", "tokens"], rows)
     if not rows:
-        note("Nobody yet.")
+        output.note("Nobody yet.")
 
 
 def _name_question(question: str) -> str:
@@ -92,23 +72,23 @@ def _name_question(question: str) -> str:
 def _print_code_change(code: AnchoredCode) -> None:
     advice = ". Verify before acting." if code.staleness.must_verify else ""
     label = "" if code.staleness.change is SymbolChange.GONE else f"{code.staleness.anchor.label}: "
-    text = wrap(neutralise(f"{label}{code.staleness.text}{advice}"))
+    text = output.wrap(neutralise(f"{label}{code.staleness.text}{advice}"))
     click.echo(click.style(text, fg="yellow") if advice else text)
     if code.then != code.now:
-        print_diff(code.then, code.now, f"when it was stored ({code.staleness.anchor.commit[:8]})", "now")
+        output.print_diff(code.then, code.now, f"when it was stored ({code.staleness.anchor.commit[:8]})", "now")
 
 
 @commands.command("log")
-@click.argument("memories", metavar="[ID]...", nargs=-1, shell_complete=complete_memory_id)
+@click.argument("memories", metavar="[ID]...", nargs=-1, shell_complete=arguments.complete_memory_id)
 @click.option("--diff", is_flag=True, help="What changed from version to version; of two memories, the difference.")
 @click.option("--subject", default="", help="Every value a subject has had, such as deploy-target or REQ-12.")
 @click.option("--audit", is_flag=True, help="Only changes: who changed what.")
 @click.option("--verify", is_flag=True, help="Check the chain of the log; the exit code is 1 if it was tampered with.")
 @click.option("--receipts", is_flag=True, help="Which memories were shown to whom, and why.")
 @click.option("--session", default="", help="With --receipts: only of this session.")
-@limit_option(30, "Maximum number of log entries or receipts.")
+@arguments.limit_option(30, "Maximum number of log entries or receipts.")
 @click.option("--before", type=int, default=0, metavar="ENTRY", help="Continue from an earlier page.")
-@everywhere_option
+@arguments.everywhere_option
 def log(
     memories: tuple[str, ...], diff: bool, subject: str, audit: bool, verify: bool, receipts: bool, session: str,
     limit: int, before: int, everywhere: bool,
@@ -159,12 +139,12 @@ def _show_versions(mind: Hivemind, memories: Sequence[str], subject: str = "", *
     def show() -> None:
         for steps, place in zip(histories, places, strict=True):
             if subject or place or len(histories) > 1:
-                print_heading(summarise(steps[-1].after, place))
-            print_history(steps)
+                output.print_heading(output.summarise(steps[-1].after, place))
+            output.print_history(steps)
         if not histories:
-            note(f"Nothing is known about {subject}.")
+            output.note(f"Nothing is known about {subject}.")
 
-    emit(histories if subject or len(histories) > 1 else histories[0], show)
+    output.emit(histories if subject or len(histories) > 1 else histories[0], show)
 
 
 def _show_diff(mind: Hivemind, memories: Sequence[str], *, everywhere: bool) -> None:
@@ -183,11 +163,11 @@ def _show_diff(mind: Hivemind, memories: Sequence[str], *, everywhere: bool) -> 
 
     def show() -> None:
         for change in changes:
-            print_diff(change["before"], change["after"], change["from"], change["to"])
+            output.print_diff(change["before"], change["after"], change["from"], change["to"])
         if not changes:
-            note("No difference.")
+            output.note("No difference.")
 
-    emit(changes, show)
+    output.emit(changes, show)
 
 
 def _list_entries(mind: Hivemind, memory: str, limit: int, before: int, *, is_audit: bool, everywhere: bool) -> None:
@@ -208,7 +188,7 @@ def _list_entries(mind: Hivemind, memory: str, limit: int, before: int, *, is_au
     command = " ".join(filter(None, ["hivemind log", memory, *flags]))
     more = f"more: {command} --before {page[-1].position}" if len(page) == limit else ""
     columns = ["entry", "when", "who", "what", "about", "from", "text"]
-    emit_rows(
+    output.emit_rows(
         entries, columns, rows, after=more, if_empty="Nothing happened yet.", on_screen=lambda: _print_entries(rows)
     )
 
@@ -216,17 +196,17 @@ def _list_entries(mind: Hivemind, memory: str, limit: int, before: int, *, is_au
 def _print_entries(rows: Iterable[Sequence[str]]) -> None:
     """Print two lines for each entry; one line would not fit a terminal."""
     for position, when, who, what, *about in rows:
-        print_text(f"{position:>5}  {when}  {what}  by {who}")
+        output.print_text(f"{position:>5}  {when}  {what}  by {who}")
         if any(about):
-            click.echo(wrap(quote_line("  ".join(filter(None, about))), " " * 7, " " * 17))
+            click.echo(output.wrap(quote_line("  ".join(filter(None, about))), " " * 7, " " * 17))
 
 
 def _verify_chain(mind: Hivemind) -> None:
     breaks, total = mind.maintenance.audit(), plural(mind.history.log_length(), "entry")
     for place in breaks:
-        warn(f"device {place.device[:8]}, entry {place.device_seq}: {place.why}")
+        output.warn(f"device {place.device[:8]}, entry {place.device_seq}: {place.why}")
     warning = f"{len(breaks):,} of {total} changed since they were written. Restore a backup: hivemind backup list"
-    emit(breaks, warning if breaks else f"The chain of {total} verifies.")
+    output.emit(breaks, warning if breaks else f"The chain of {total} verifies.")
     sys.exit(1 if breaks else 0)
 
 
@@ -243,7 +223,7 @@ def _list_receipts(mind: Hivemind, memory: str, session: str, limit: int, *, eve
         for r in receipts
     ]
     columns = ["when", "who", "memory", "place", "tokens", "question", "why"]
-    emit_rows(
+    output.emit_rows(
         receipts, columns, rows, if_empty="Nothing was shown yet.", on_screen=lambda: _print_receipts(receipts, texts)
     )
 
@@ -251,12 +231,12 @@ def _list_receipts(mind: Hivemind, memory: str, session: str, limit: int, *, eve
 def _print_receipts(receipts: Sequence[Receipt], texts: Mapping[MemoryId, str]) -> None:
     """Print receipts under the questions that they answered."""
     for (at, who, question), group in groupby(receipts, key=lambda r: (format_minute(r.at), r.actor, r.query)):
-        print_heading(f"{at}  {who}  {_name_question(question)}")
+        output.print_heading(f"{at}  {who}  {_name_question(question)}")
         rows = [
             [str(r.rank), shorten_id(r.memory_id), f"{r.tokens}", texts.get(r.memory_id, "(erased)"), r.why]
             for r in group
         ]
-        print_table(["place", "memory", "tokens", "text", "why"], rows)
+        output.print_table(["place", "memory", "tokens", "text", "why"], rows)
 
 
 @commands.command("sql")
@@ -273,7 +253,7 @@ def sql(statement: str) -> None:
         result = connection.execute(statement)
     rows = [[_describe_cell(name, cell) for name, cell in zip(result.columns, row, strict=True)] for row in result]
     values = [{name: _list_numbers(name, cell) for name, cell in row.items()} for row in result.dictionaries()]
-    emit_rows(values, result.columns, rows)
+    output.emit_rows(values, result.columns, rows)
 
 
 def _describe_cell(column: str, cell: Any) -> str:

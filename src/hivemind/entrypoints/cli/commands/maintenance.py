@@ -7,18 +7,9 @@ from pathlib import Path
 import click
 
 from hivemind.app import quarantine, recovery
+from hivemind.entrypoints.cli import output
 from hivemind.entrypoints.cli.arguments import confirm, open_mind, yes_option
 from hivemind.entrypoints.cli.framework import CommandGroup, store_name
-from hivemind.entrypoints.cli.output import (
-    emit,
-    emit_rows,
-    indent,
-    print_field,
-    print_heading,
-    print_text,
-    progress,
-    warn,
-)
 from hivemind.errors import InvalidInput
 from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_minute
@@ -55,7 +46,7 @@ def status(counts: bool, tokens: bool, learning: bool) -> None:
     """
     if counts + tokens + learning > 1:
         raise InvalidInput("--counts, --tokens and --learning exclude each other; choose one")
-    with open_mind() as mind, progress("Reading the store"):
+    with open_mind() as mind, output.progress("Reading the store"):
         if counts:
             _emit_counts(mind.maintenance.stats())
         elif tokens:
@@ -65,35 +56,39 @@ def status(counts: bool, tokens: bool, learning: bool) -> None:
         else:
             report = mind.maintenance.status()
             repository = mind.repository
-            emit(report, lambda: _print_status(report, repository))
+            output.emit(report, lambda: _print_status(report, repository))
 
 
 def _print_status(report: StatusReport, repository: Repository) -> None:
     counts = " · ".join(f"{count:,} {status}" for status, count in report.memories)
     elsewhere = f"{report.elsewhere:,} in other repositories" if report.elsewhere else ""
-    print_field("store", f"{report.store}  {report.bytes / 1e6:.1f} MB")
+    output.print_field("store", f"{report.store}  {report.bytes / 1e6:.1f} MB")
     kind, _, commit = repository.id.partition(":")
     # A commit id means nothing to people, so the folder's name stands before it.
-    print_field("repository", f"{repository.name} (first commit {commit[:9]})" if kind == "commit" else repository.id)
-    print_field("memories", " · ".join(filter(None, [counts or "none here yet", elsewhere])))
-    print_field("agents", ", ".join(report.connected) or "none connected")
+    output.print_field(
+        "repository", f"{repository.name} (first commit {commit[:9]})" if kind == "commit" else repository.id
+    )
+    output.print_field("memories", " · ".join(filter(None, [counts or "none here yet", elsewhere])))
+    output.print_field("agents", ", ".join(report.connected) or "none connected")
     if last := report.last_session:
-        print_field("last session", f"{last.agent}, {format_minute(last.last_seen_at)}: {first_line(last.task, 60)}")
-    print_field("to review", plural(report.waiting, "memory") if report.waiting else "none")
+        output.print_field(
+            "last session", f"{last.agent}, {format_minute(last.last_seen_at)}: {first_line(last.task, 60)}"
+        )
+    output.print_field("to review", plural(report.waiting, "memory") if report.waiting else "none")
     if report.linked or report.unlinked:
         unlinked_text = f", {report.unlinked:,} that seem to name code are not" if report.unlinked else ""
-        print_field("code", f"{plural(report.linked, 'memory')} linked{unlinked_text}")
+        output.print_field("code", f"{plural(report.linked, 'memory')} linked{unlinked_text}")
     stale_text = f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none"
     unread_text = "; the rest of the code is being read in the background" if report.is_code_behind else ""
-    print_field("stale", stale_text + unread_text)
+    output.print_field("stale", stale_text + unread_text)
     if report.unembedded > MANY_UNEMBEDDED:
         total = report.embedded + report.unembedded
-        print_field("vectors", f"{report.embedded:,} of {plural(total, 'passage')}; the rest are found by words")
+        output.print_field("vectors", f"{report.embedded:,} of {plural(total, 'passage')}; the rest are found by words")
     if report.quarantined:
-        print_field("quarantine", f"{plural(report.quarantined, 'item')} that could not be read")
-    print_heading("Next")
+        output.print_field("quarantine", f"{plural(report.quarantined, 'item')} that could not be read")
+    output.print_heading("Next")
     for step in report.next:
-        print_text(f"  {step.command:<30}{step.why}")
+        output.print_text(f"  {step.command:<30}{step.why}")
 
 
 def _emit_counts(stats: Stats) -> None:
@@ -104,7 +99,7 @@ def _emit_counts(stats: Stats) -> None:
         f" with {plural(stats.observations, 'observation')} · {plural(stats.events, 'log entry')}"
         f" · {stats.bytes / 1e6:.1f} MB"
     )
-    emit_rows(stats, ["scope", "kind", "status", "memories"], rows, after=summary, if_empty=summary)
+    output.emit_rows(stats, ["scope", "kind", "status", "memories"], rows, after=summary, if_empty=summary)
 
 
 def _emit_tokens(sessions: Sequence[Spent]) -> None:
@@ -124,7 +119,7 @@ def _emit_tokens(sessions: Sequence[Spent]) -> None:
     if fixes := sum(session.fixes for session in sessions):
         failed_again = sum(session.failed_again for session in sessions)
         after += f"\nKnown fixes were shown after {plural(fixes, 'failure')}; {failed_again:,} of them happened again"
-    emit_rows(sessions, columns, rows, after=after, if_empty="Nothing was shown yet.")
+    output.emit_rows(sessions, columns, rows, after=after, if_empty="Nothing was shown yet.")
 
 
 def _emit_learning(examinations: Sequence[tuple[str, SessionExamined]]) -> None:
@@ -141,7 +136,9 @@ def _emit_learning(examinations: Sequence[tuple[str, SessionExamined]]) -> None:
     ]
     columns = ["when", "agent", "session", "characters", "proposed", "dropped"]
     records = [{"at": at, **to_plain(entry)} for at, entry in examinations]
-    emit_rows(records, columns, rows, if_empty="No session was sent to an agent. 'hivemind learn --with AGENT' does.")
+    output.emit_rows(
+        records, columns, rows, if_empty="No session was sent to an agent. 'hivemind learn --with AGENT' does."
+    )
 
 
 @commands.command("doctor")
@@ -151,10 +148,10 @@ def doctor(quick: bool) -> None:
 
     The exit code is 1 if something is wrong.
     """
-    with progress("Checking"):
+    with output.progress("Checking"):
         findings = recovery.doctor(store_name(), quick=quick)
     rows = [["ok" if f.is_well else "WRONG", f.what, f.detail, f.remedy] for f in findings]
-    emit_rows(findings, ["", "check", "result", "what to do"], rows)
+    output.emit_rows(findings, ["", "check", "result", "what to do"], rows)
     sys.exit(0 if all(finding.is_well for finding in findings) else 1)
 
 
@@ -189,9 +186,9 @@ def create_backup(file: str) -> None:
     \b
     hivemind backup create /mnt/usb/memory.db
     """
-    with open_mind() as mind, progress("Copying"):
+    with open_mind() as mind, output.progress("Copying"):
         copy = mind.maintenance.backup(file)
-    emit(copy, f"Backed up {plural(copy.entries, 'log entry')} to {copy.file}")
+    output.emit(copy, f"Backed up {plural(copy.entries, 'log entry')} to {copy.file}")
 
 
 @backup.command("list")
@@ -202,7 +199,7 @@ def list_backups() -> None:
     rows = [
         [Path(copy.file).name, plural(copy.entries, "log entry") if copy.entries else "unreadable"] for copy in backups
     ]
-    emit_rows(backups, ["file", "content"], rows, if_empty="No backups yet. Make one: hivemind backup")
+    output.emit_rows(backups, ["file", "content"], rows, if_empty="No backups yet. Make one: hivemind backup")
 
 
 @backup.command("restore")
@@ -217,13 +214,13 @@ def restore_backup(file: str, yes: bool) -> None:
     hivemind backup restore /mnt/usb/memory.db
     """
     confirm(f"Replace the store with {file}?", yes=yes)
-    with progress("Restoring"):
+    with output.progress("Restoring"):
         result = recovery.restore_backup(file, store_name())
     exclusions = f"; {result.kept_out:,} newer erasures and rejections kept" if result.kept_out else ""
     before = f"\nThe store as it was before: {result.before}" if result.before else ""
-    emit(result, f"Restored {plural(result.entries, 'log entry')}{exclusions}.{before}")
+    output.emit(result, f"Restored {plural(result.entries, 'log entry')}{exclusions}.{before}")
     if result.warning:
-        warn(result.warning)
+        output.warn(result.warning)
 
 
 @commands.command("repair")
@@ -235,21 +232,23 @@ def repair(rebuild: bool) -> None:
     is kept, and what was lost is reported and recorded. The exit code is 1 if something was lost.
     """
     if rebuild:
-        with open_mind() as mind, progress("Rebuilding") as advance:
+        with open_mind() as mind, output.progress("Rebuilding") as advance:
             mind.maintenance.rebuild(advance)
-        emit({"rebuilt": True}, "Rebuilt all tables from the log.")
+        output.emit({"rebuilt": True}, "Rebuilt all tables from the log.")
         return
-    with progress("Repairing"):
+    with output.progress("Repairing"):
         result = recovery.repair(store_name())
     if not result.before:
-        emit(result, f"{plural(result.entries, 'entry')} in the log, none lost; the tables match the log.")
+        output.emit(result, f"{plural(result.entries, 'entry')} in the log, none lost; the tables match the log.")
         return
-    emit(result, f"Saved {plural(result.entries, 'entry')}. The damaged file is kept: {result.before}")
+    output.emit(result, f"Saved {plural(result.entries, 'entry')}. The damaged file is kept: {result.before}")
     if result.has_new_key:
-        warn("What was erased or rejected is no longer recognised when it comes again. A backup has the key for that.")
+        output.warn(
+            "What was erased or rejected is no longer recognised when it comes again. A backup has the key for that."
+        )
     if result.lost or result.without_content:
         losses = f"{plural(result.lost, 'entry')}, and the content of {result.without_content:,} others"
-        warn(f"Lost: {losses}. An older backup may have them: hivemind backup list")
+        output.warn(f"Lost: {losses}. An older backup may have them: hivemind backup list")
         sys.exit(1)
 
 
@@ -278,13 +277,13 @@ def inspect_quarantine(ids: tuple[str, ...], retry: bool, discard: bool, everyth
         _retry_items(items)
     elif discard:
         quarantine.discard(items)
-        emit({"discarded": len(items)}, f"Discarded {plural(len(items), 'item')}.")
+        output.emit({"discarded": len(items)}, f"Discarded {plural(len(items), 'item')}.")
     elif ids:
-        emit(items, lambda: _print_items(items))
+        output.emit(items, lambda: _print_items(items))
     else:
         value = [{name: getattr(item, name) for name in ("id", "at", "door", "where", "reason")} for item in items]
         rows = [[item.id, format_minute(item.at), item.door, item.where, item.reason] for item in items]
-        emit_rows(
+        output.emit_rows(
             value, ["id", "since", "from", "where", "why"], rows,
             if_empty="Empty: all input could be read.", after="Look at one: hivemind quarantine ID",
         )  # fmt: skip
@@ -296,14 +295,14 @@ def _retry_items(items: Sequence[quarantine.Item]) -> None:
     with open_mind():
         unreadable = pending & {item.id for item in quarantine.find()}
     result = {"read": len(pending) - len(unreadable), "still_unreadable": len(unreadable)}
-    emit(result, f"Read {plural(result['read'], 'item')}; {len(unreadable):,} still cannot be read.")
+    output.emit(result, f"Read {plural(result['read'], 'item')}; {len(unreadable):,} still cannot be read.")
 
 
 def _print_items(items: Sequence[quarantine.Item]) -> None:
     for item in items:
-        print_field("id", item.id)
-        print_field("since", format_minute(item.at))
-        print_field("from", f"{item.door}: {item.where}")
-        print_field("why", item.reason)
-        print_heading("Content" + (", the beginning" if item.is_cut else ""))
-        print_text(indent(item.content))
+        output.print_field("id", item.id)
+        output.print_field("since", format_minute(item.at))
+        output.print_field("from", f"{item.door}: {item.where}")
+        output.print_field("why", item.reason)
+        output.print_heading("Content" + (", the beginning" if item.is_cut else ""))
+        output.print_text(output.indent(item.content))

@@ -4,31 +4,8 @@ from typing import Any
 
 import click
 
-from hivemind.entrypoints.cli.arguments import (
-    complete_memory_id,
-    enum_option,
-    filters,
-    limit_option,
-    memory_argument,
-    metadata_option,
-    open_mind,
-    scope_option,
-    tags_option,
-    tags_option_with,
-    text_or_standard_input,
-    when_options,
-    words_argument,
-)
-from hivemind.entrypoints.cli.output import (
-    emit,
-    emit_rows,
-    note,
-    print_memory,
-    print_recall,
-    summarise,
-    warn,
-    warn_about_memory,
-)
+from hivemind.entrypoints.cli import arguments, output
+from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_date
 from hivemind.model.ids import shorten_id
@@ -40,19 +17,21 @@ commands = click.Group()
 
 
 @commands.command("remember")
-@words_argument("text", required=False)
-@scope_option
-@enum_option("--kind", among=Kind, help="Kind of memory; without it, the words of TEXT tell it.")
-@tags_option
+@arguments.words_argument("text", required=False)
+@arguments.scope_option
+@arguments.enum_option("--kind", among=Kind, help="Kind of memory; without it, the words of TEXT tell it.")
+@arguments.tags_option
 @click.option("--subject", default="", help="What it is the current value of, such as deploy-target or REQ-12.")
-@click.option("--replaces", multiple=True, metavar="ID", shell_complete=complete_memory_id, help="Memory it replaces.")
-@when_options
+@click.option(
+    "--replaces", multiple=True, metavar="ID", shell_complete=arguments.complete_memory_id, help="Memory it replaces."
+)
+@arguments.when_options
 @click.option(
     "--link", "links", multiple=True, metavar="CODE", help="Code it is about: a path, PATH::SYMBOL or module.name."
 )
 @click.option("--source", "sources", multiple=True, metavar="FILE[:LINES]", help="Where it is written.")
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="How sure it is, from 0 to 1.")
-@metadata_option("--meta", "Metadata: text, a number, true or false; in quotes always text.")
+@arguments.metadata_option("--meta", "Metadata: text, a number, true or false; in quotes always text.")
 @click.option("--propose", is_flag=True, help="Store it as a proposal for review.")
 def remember(text: str | None, **options: Any) -> None:
     """Store a memory.
@@ -66,25 +45,29 @@ def remember(text: str | None, **options: Any) -> None:
     git log -1 --format=%B | hivemind remember --kind decision
     """
     with open_mind() as mind:
-        memory = mind.remember(text_or_standard_input(text), **options)
+        memory = mind.remember(arguments.text_or_standard_input(text), **options)
         conflicts = mind.browse.possible_conflicts(memory)
         more = {"may_conflict": [other.id for other in conflicts], "redacted": memory.redacted}
-        emit(to_plain(memory) | more, f"Remembered {summarise(memory)}")
+        output.emit(to_plain(memory) | more, f"Remembered {output.summarise(memory)}")
         if redaction := mind.browse.redaction_note(memory):
-            warn(redaction)
+            output.warn(redaction)
         if not options["kind"] and memory.kind is not Kind.FACT:
-            note(f"a {memory.kind} by its words; to change that: hivemind edit {shorten_id(memory.id)} --kind fact")
+            output.note(
+                f"a {memory.kind} by its words; to change that: hivemind edit {shorten_id(memory.id)} --kind fact"
+            )
         for other in mind.browse.get_all(memory.contradicts):
-            warn_about_memory(f"contradicts {summarise(other)}", first_line(other.text), "Settle it: hivemind review")
+            output.warn_about_memory(
+                f"contradicts {output.summarise(other)}", first_line(other.text), "Settle it: hivemind review"
+            )
         for other in conflicts:
             remedy = _describe_dispute(memory, other)
-            warn_about_memory(f"may conflict with {summarise(other)}", first_line(other.text), remedy)
+            output.warn_about_memory(f"may conflict with {output.summarise(other)}", first_line(other.text), remedy)
         if links := mind.checkout.describe_links(memory):
-            note(links)
+            output.note(links)
         for problem in mind.checkout.link_problems(memory):
-            warn(problem)
+            output.warn(problem)
         if sharing := mind.browse.sharing_note(memory):
-            note(sharing)
+            output.note(sharing)
 
 
 def _describe_dispute(memory: Memory, other: Memory) -> str:
@@ -94,13 +77,15 @@ def _describe_dispute(memory: Memory, other: Memory) -> str:
 
 
 @commands.command("recall")
-@words_argument("question", required=False)
-@filters
-@limit_option(None, "Maximum number of memories.")
+@arguments.words_argument("question", required=False)
+@arguments.filters
+@arguments.limit_option(None, "Maximum number of memories.")
 @click.option("--budget", "max_tokens", type=int, metavar="TOKENS", help="Maximum number of tokens.")
 @click.option("--as-of", default="", metavar="DATE", help="Show what was believed on this date.")
 @click.option("--true-at", default="", metavar="DATE", help="Show what was true on this date, as known today.")
-@enum_option("--detail", among=Detail, default="standard", help="The first line, what answers, or all of each memory.")
+@arguments.enum_option(
+    "--detail", among=Detail, default="standard", help="The first line, what answers, or all of each memory."
+)
 @click.option("--why", is_flag=True, help="Explain the ranking.")
 def recall(question: str | None, why: bool, **options: Any) -> None:
     """Search memories, then past sessions.
@@ -112,22 +97,22 @@ def recall(question: str | None, why: bool, **options: Any) -> None:
     hivemind recall "user login" --where language=Python
     """
     with open_mind() as mind:
-        result = mind.recall(text_or_standard_input(question, "the question"), **options)
+        result = mind.recall(arguments.text_or_standard_input(question, "the question"), **options)
         caveat = mind.browse.search_caveat()
     if caveat:
-        note(caveat)
-    emit(result, lambda: print_recall(result, why=why), is_fenced=True)
+        output.note(caveat)
+    output.emit(result, lambda: output.print_recall(result, why=why), is_fenced=True)
 
 
 @commands.command("list")
-@filters
-@enum_option("--status", "statuses", multiple=True, among=Status, help="Only with this status.")
-@limit_option(20, "Memories on a page.")
+@arguments.filters
+@arguments.enum_option("--status", "statuses", multiple=True, among=Status, help="Only with this status.")
+@arguments.limit_option(20, "Memories on a page.")
 @click.option(
     "--before",
     default="",
     metavar="ID",
-    shell_complete=complete_memory_id,
+    shell_complete=arguments.complete_memory_id,
     help="Continue after this memory of an earlier page.",
 )
 def list_memories(**options: Any) -> None:
@@ -153,11 +138,11 @@ def list_memories(**options: Any) -> None:
         for memory in page
     ]
     more = f"more: hivemind list --before {shorten_id(page[-1].id)}" if len(page) == options["limit"] else ""
-    emit_rows(page, ["id", "date", "scope", "kind", "status", "text"], rows, after=more, if_empty=if_empty)
+    output.emit_rows(page, ["id", "date", "scope", "kind", "status", "text"], rows, after=more, if_empty=if_empty)
 
 
 @commands.command("show")
-@memory_argument
+@arguments.memory_argument
 def show(memory: str, everywhere: bool) -> None:
     """Show a memory with all its fields.
 
@@ -167,20 +152,20 @@ def show(memory: str, everywhere: bool) -> None:
     with open_mind() as mind:
         result = mind.show(memory, everywhere=everywhere)
         place = mind.checkout.label_elsewhere(result.repo)
-    emit(result, lambda: print_memory(result, place))
+    output.emit(result, lambda: output.print_memory(result, place))
 
 
 @commands.command("edit")
-@memory_argument
+@arguments.memory_argument
 @click.argument("text", required=False, default="")
-@enum_option("--kind", among=Kind, help="Kind of memory.")
+@arguments.enum_option("--kind", among=Kind, help="Kind of memory.")
 @click.option("--subject", default="", help="What it is the current value of.")
-@when_options
+@arguments.when_options
 @click.option("--confidence", type=float, help="How sure it is, from 0 to 1.")
 @click.option("--reason", default="", help="Why it changed.")
-@tags_option_with("Tags to add.")
-@tags_option_with("Tags to remove.", "--remove-tags")
-@metadata_option("--meta", "Metadata to set.")
+@arguments.tags_option_with("Tags to add.")
+@arguments.tags_option_with("Tags to remove.", "--remove-tags")
+@arguments.metadata_option("--meta", "Metadata to set.")
 @click.option("--unset-meta", "unset", multiple=True, metavar="KEY", help="Metadata to remove.")
 def edit(
     memory: str, tags: list[str], remove_tags: list[str], metadata: dict[str, Any], unset: tuple[str, ...],
@@ -205,6 +190,6 @@ def edit(
             result = mind.tag(memory, [*filter(None, tags)], [*filter(None, remove_tags)], everywhere=everywhere)
         place = mind.checkout.label_elsewhere(result.repo)
         redaction = mind.browse.redaction_note(result) if changes.get("text") else ""
-    emit(result, f"Edited {summarise(result, place)} (version {result.version})")
+    output.emit(result, f"Edited {output.summarise(result, place)} (version {result.version})")
     if redaction:
-        warn(redaction)
+        output.warn(redaction)

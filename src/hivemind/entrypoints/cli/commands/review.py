@@ -9,36 +9,9 @@ from typing import Any
 import click
 
 from hivemind.app import Hivemind
-from hivemind.entrypoints.cli.arguments import (
-    apply_to_memories,
-    apply_to_memory,
-    complete_memory_id,
-    confirm,
-    dry_run_option,
-    everywhere_option,
-    limit_option,
-    maybe_memory_argument,
-    memories_argument,
-    memory_argument,
-    open_mind,
-    own_memory_argument,
-    reason_option,
-    yes_option,
-)
+from hivemind.entrypoints.cli import arguments, output
+from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.framework import CommandGroup, wants
-from hivemind.entrypoints.cli.output import (
-    emit,
-    emit_rows,
-    note,
-    on_terminal,
-    print_diff,
-    print_heading,
-    print_table,
-    progress,
-    quote,
-    summarise,
-    warn_about_memory,
-)
 from hivemind.entrypoints.cli.review_prompt import ReviewPrompt
 from hivemind.errors import InvalidInput
 from hivemind.formats.timestamps import format_date
@@ -60,8 +33,8 @@ ENTRY_ID_LENGTH = 18
 
 @commands.group("review", cls=CommandGroup, invoke_without_command=True)
 @click.option("--list", "only_list", is_flag=True, help="List pending memories and exit.")
-@everywhere_option
-@limit_option(100, "Maximum number of results.")
+@arguments.everywhere_option
+@arguments.limit_option(100, "Maximum number of results.")
 @click.pass_context
 def review(ctx: click.Context, only_list: bool, limit: int, everywhere: bool) -> None:
     """Review pending memories: proposals, disputes, changed code.
@@ -78,9 +51,9 @@ def review(ctx: click.Context, only_list: bool, limit: int, everywhere: bool) ->
         return
     with open_mind() as mind:
         queue = mind.review.queue(limit=limit, everywhere=everywhere)
-        if only_list or not queue or wants("json") or not on_terminal():
+        if only_list or not queue or wants("json") or not output.on_terminal():
             rows = [[shorten_id(item.memory.id), item.why, first_line(item.memory.text, 90)] for item in queue]
-            emit_rows(
+            output.emit_rows(
                 queue, ["id", "why", "text"], rows, if_empty="Nothing to review.", on_screen=lambda: _print_queue(queue)
             )
             return
@@ -93,12 +66,12 @@ def _print_queue(queue: Sequence[ReviewItem]) -> None:
     for item in queue:
         rows.append([shorten_id(item.memory.id), item.why, first_line(item.memory.text, 90)])
         rows += [[shorten_id(other.id), "the other side", first_line(other.text, 90)] for other in item.against]
-    print_table(["id", "why", "text"], rows)
+    output.print_table(["id", "why", "text"], rows)
 
 
 @review.command("dispute")
-@memory_argument
-@click.argument("other", metavar="OTHER_ID", shell_complete=complete_memory_id)
+@arguments.memory_argument
+@click.argument("other", metavar="OTHER_ID", shell_complete=arguments.complete_memory_id)
 @click.option("--reason", default="", help="Why they cannot both be true.")
 def dispute(memory: str, other: str, **options: Any) -> None:
     """Mark two memories as contradictory, to be settled in review.
@@ -106,13 +79,15 @@ def dispute(memory: str, other: str, **options: Any) -> None:
     \b
     hivemind review dispute 3f9a2c1e 5b2e91aa --reason "the port cannot be both"
     """
-    apply_to_memory(lambda mind, *ids, **more: mind.review.dispute(*ids, **more), "Disputed", memory, other, **options)
+    arguments.apply_to_memory(
+        lambda mind, *ids, **more: mind.review.dispute(*ids, **more), "Disputed", memory, other, **options
+    )
 
 
 @review.command("settle")
-@memory_argument
-@click.argument("other", metavar="OTHER_ID", shell_complete=complete_memory_id)
-@reason_option
+@arguments.memory_argument
+@click.argument("other", metavar="OTHER_ID", shell_complete=arguments.complete_memory_id)
+@arguments.reason_option
 def settle(memory: str, other: str, **options: Any) -> None:
     """End the dispute of two memories that are both true.
 
@@ -121,14 +96,16 @@ def settle(memory: str, other: str, **options: Any) -> None:
     \b
     hivemind review settle 3f9a2c1e 5b2e91aa
     """
-    apply_to_memory(lambda mind, *ids, **more: mind.review.settle(*ids, **more), "Settled", memory, other, **options)
+    arguments.apply_to_memory(
+        lambda mind, *ids, **more: mind.review.settle(*ids, **more), "Settled", memory, other, **options
+    )
 
 
 @review.command("promote")
-@own_memory_argument
+@arguments.own_memory_argument
 @click.option("--to", "file", default="AGENTS.md", show_default=True, metavar="FILE", help="The rules file.")
 @click.option("--skill", is_flag=True, help="Write a procedure as a skill of this repository instead.")
-@yes_option
+@arguments.yes_option
 def promote(memory: str, file: str, skill: bool, yes: bool) -> None:
     """Write a reviewed memory into a rules file or a skill.
 
@@ -145,31 +122,31 @@ def promote(memory: str, file: str, skill: bool, yes: bool) -> None:
     with open_mind() as mind:
         path, before, after = mind.review.promote(memory, file)
     if before == after:
-        note(f"{file} has it already.")
+        output.note(f"{file} has it already.")
         return
     if not wants("json"):
-        print_diff(before, after, file, file)
+        output.print_diff(before, after, file, file)
     if not yes:
         click.confirm(f"Write {file}?", abort=True, err=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(after, "utf-8")
-    emit({"file": str(path), "before": before, "after": after}, f"Wrote {file}.")
+    output.emit({"file": str(path), "before": before, "after": after}, f"Wrote {file}.")
 
 
 def _promote_as_skill(memory: str, *, yes: bool) -> None:
     with open_mind() as mind:
         changes = mind.review.promote_as_skill(memory)
         if not changes:
-            note("The skill is there already.")
+            output.note("The skill is there already.")
             return
         names = [str(change.path.relative_to(mind.checkout.root)) for change in changes]
         if not wants("json"):
             for change, name in zip(changes, names, strict=True):
-                print_diff(change.before or "", change.after or "", name, name)
+                output.print_diff(change.before or "", change.after or "", name, name)
         if not yes:
             click.confirm(f"Write {' and '.join(names)}?", abort=True, err=True)
         mind.review.write_skill(changes)
-    emit(
+    output.emit(
         [{"file": name, "text": change.after} for name, change in zip(names, changes, strict=True)],
         f"Wrote {' and '.join(names)}.",
     )
@@ -194,19 +171,21 @@ def _select_proposals(
     if not items:
         raise InvalidInput(f"all proposals from {all_from} contradict a memory; decide them in 'hivemind review'")
     if not wants("json") and not yes:
-        print_table(["id", "text"], [[shorten_id(item.memory.id), first_line(item.memory.text, 100)] for item in items])
-    confirm(f"{question} {plural(len(items), 'proposal')}?", yes=yes)
+        output.print_table(
+            ["id", "text"], [[shorten_id(item.memory.id), first_line(item.memory.text, 100)] for item in items]
+        )
+    arguments.confirm(f"{question} {plural(len(items), 'proposal')}?", yes=yes)
     return [item.memory.id for item in items]
 
 
 @commands.command("approve")
-@memories_argument
-@everywhere_option
+@arguments.memories_argument
+@arguments.everywhere_option
 @all_from_option
 # Scripts may still say it; every approval settles the dispute now.
 @click.option("--over", is_flag=True, hidden=True)
-@reason_option
-@yes_option
+@arguments.reason_option
+@arguments.yes_option
 def approve(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: bool, over: bool, reason: str) -> None:
     """Approve proposals, or the side of a dispute that is right.
 
@@ -220,18 +199,18 @@ def approve(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: boo
     ids = _select_proposals(memories, all_from, "Approve", everywhere=everywhere, yes=yes)
     with open_mind() as mind:
         superseded_memories = mind.review.find_superseded_by(ids, everywhere=everywhere)
-    apply_to_memories(Hivemind.approve, "Approved", ids, everywhere=everywhere, reason=reason)
+    arguments.apply_to_memories(Hivemind.approve, "Approved", ids, everywhere=everywhere, reason=reason)
     for memory in superseded_memories:
         remedy = f"Bring it back: hivemind restore {shorten_id(memory.id)}"
-        warn_about_memory(f"superseded {summarise(memory)}", first_line(memory.text), remedy)
+        output.warn_about_memory(f"superseded {output.summarise(memory)}", first_line(memory.text), remedy)
 
 
 @commands.command("reject")
-@memories_argument
-@everywhere_option
+@arguments.memories_argument
+@arguments.everywhere_option
 @all_from_option
-@reason_option
-@yes_option
+@arguments.reason_option
+@arguments.yes_option
 def reject(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: bool, **options: Any) -> None:
     """Reject memories and keep their values out; 'restore' undoes that.
 
@@ -240,26 +219,28 @@ def reject(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: bool
     hivemind reject --all-from learn-5b2e91aa
     """
     ids = _select_proposals(memories, all_from, "Reject", everywhere=everywhere, yes=yes)
-    apply_to_memories(Hivemind.reject, "Rejected", ids, everywhere=everywhere, **options)
+    arguments.apply_to_memories(Hivemind.reject, "Rejected", ids, everywhere=everywhere, **options)
 
 
 @commands.command("verify")
-@memories_argument
-@everywhere_option
-@reason_option
+@arguments.memories_argument
+@arguments.everywhere_option
+@arguments.reason_option
 def verify(memories: tuple[str, ...], **options: Any) -> None:
     """Mark memories as still correct.
 
     \b
     hivemind verify 3f9a2c1e
     """
-    apply_to_memories(lambda mind, *ids, **more: mind.review.verify(*ids, **more), "Verified", memories, **options)
+    arguments.apply_to_memories(
+        lambda mind, *ids, **more: mind.review.verify(*ids, **more), "Verified", memories, **options
+    )
 
 
 @commands.command("forget")
-@memories_argument
-@everywhere_option
-@reason_option
+@arguments.memories_argument
+@arguments.everywhere_option
+@arguments.reason_option
 def forget(memories: tuple[str, ...], **options: Any) -> None:
     """Forget memories until 'restore' brings them back.
 
@@ -268,13 +249,13 @@ def forget(memories: tuple[str, ...], **options: Any) -> None:
     \b
     hivemind forget 3f9a2c1e --reason "no longer so"
     """
-    apply_to_memories(Hivemind.forget, "Forgot", memories, **options)
+    arguments.apply_to_memories(Hivemind.forget, "Forgot", memories, **options)
 
 
 @commands.command("restore")
-@memories_argument
-@everywhere_option
-@reason_option
+@arguments.memories_argument
+@arguments.everywhere_option
+@arguments.reason_option
 def restore(memories: tuple[str, ...], **options: Any) -> None:
     """Restore forgotten, rejected or superseded memories.
 
@@ -284,7 +265,7 @@ def restore(memories: tuple[str, ...], **options: Any) -> None:
     for name in memories:
         if Path(name).is_file():
             raise InvalidInput(f"{name} is a file; to restore a backup: hivemind backup restore {name}")
-    apply_to_memories(Hivemind.restore, "Restored", memories, **options)
+    arguments.apply_to_memories(Hivemind.restore, "Restored", memories, **options)
 
 
 @commands.command("rollback")
@@ -293,12 +274,12 @@ def restore(memories: tuple[str, ...], **options: Any) -> None:
 @click.option("--agent", default="", help="What this agent or person stored.")
 @click.option("--batch", default="", help="One batch, such as an import.")
 @click.option("--since", default="", metavar="WHEN", help="Everything since: 2h, 3d or a date.")
-@everywhere_option
+@arguments.everywhere_option
 @click.option("--also-approved", "include_approved", is_flag=True, help="Also what a person approved since.")
 @click.option("--undo", default="", metavar="NAME", help="Undo a rollback.")
-@reason_option
-@dry_run_option
-@yes_option
+@arguments.reason_option
+@arguments.dry_run_option
+@arguments.yes_option
 def rollback(
     undo: str, reason: str, dry_run: bool, yes: bool, include_approved: bool, everywhere: bool, **filters: str
 ) -> None:
@@ -318,26 +299,26 @@ def rollback(
     with open_mind() as mind:
         if undo:
             count = mind.review.undo_rollback(undo)
-            emit({"undone": count}, f"Undid the rollback of {plural(count, 'memory')}.")
+            output.emit({"undone": count}, f"Undid the rollback of {plural(count, 'memory')}.")
             return
         roll_back = partial(mind.review.rollback, selection, include_approved=include_approved, everywhere=everywhere)
         name, changes = roll_back(dry_run=True)
         approved_count, elsewhere_count = mind.review.count_kept_by_rollback(selection, everywhere=everywhere)
         if approved_count and not include_approved:
             kept = plural(approved_count, "memory")
-            note(f"{kept} stay because a person approved them; --also-approved includes them.")
+            output.note(f"{kept} stay because a person approved them; --also-approved includes them.")
         if elsewhere_count:
-            note(f"{plural(elsewhere_count, 'memory')} of other repositories stay; --everywhere includes them.")
+            output.note(f"{plural(elsewhere_count, 'memory')} of other repositories stay; --everywhere includes them.")
         if dry_run or not changes or not wants("json"):
             would = f"{plural(len(changes), 'memory')} would change." if dry_run else ""
             columns, rows = _list_changes(changes)
-            emit_rows(changes, columns, rows, after=would, if_empty="Nothing to roll back here.")
+            output.emit_rows(changes, columns, rows, after=would, if_empty="Nothing to roll back here.")
         if dry_run or not changes:
             return
-        confirm(f"Roll back {plural(len(changes), 'memory')}?", yes=yes)
+        arguments.confirm(f"Roll back {plural(len(changes), 'memory')}?", yes=yes)
         name, changes = roll_back(reason=reason)
     undo_hint = f"Undo: hivemind rollback --undo {name}"
-    emit({"rollback": name, "changes": changes}, f"Rolled back {plural(len(changes), 'memory')}. {undo_hint}")
+    output.emit({"rollback": name, "changes": changes}, f"Rolled back {plural(len(changes), 'memory')}. {undo_hint}")
 
 
 def _list_changes(changes: Sequence[MemoryChange]) -> tuple[list[str], list[list[str]]]:
@@ -356,16 +337,16 @@ def _format_state(memory: Memory | None) -> str:
 
 
 @commands.command("erase")
-@maybe_memory_argument
-@everywhere_option
+@arguments.maybe_memory_argument
+@arguments.everywhere_option
 @click.option("--about", default="", metavar="NAME", help="Everything that names a person, customer, ticket or value.")
 @click.option(
     "--except", "exclusions", multiple=True, metavar="ID", help="With --about: leave this out; may be repeated."
 )
 @click.option("--also", multiple=True, metavar="ID", help="Another memory to erase with it; can be repeated.")
-@reason_option
-@dry_run_option
-@yes_option
+@arguments.reason_option
+@arguments.dry_run_option
+@arguments.yes_option
 def erase(
     memory: str, also: tuple[str, ...], about: str, exclusions: tuple[str, ...], reason: str, dry_run: bool, yes: bool,
     everywhere: bool,
@@ -394,9 +375,9 @@ def erase(
         receipt = None if also else mind.erasures.receipt(memory, everywhere=everywhere)
         if receipt is None:
             targets = [mind.show(target, everywhere=everywhere) for target in (memory, *also)]
-            texts = "\n".join(quote(target.text, "") for target in targets)
-            confirm(f"{texts}\nErase this for good?", yes=yes)
-            with progress("Erasing"):
+            texts = "\n".join(output.quote(target.text, "") for target in targets)
+            arguments.confirm(f"{texts}\nErase this for good?", yes=yes)
+            with output.progress("Erasing"):
                 other_ids = [target.id for target in targets[1:]]
                 receipt = mind.erase(targets[0].id, also=other_ids, reason=reason, everywhere=everywhere)
             if any(target.scope is Scope.TEAM for target in targets):
@@ -409,15 +390,15 @@ def _erase_about(about: str, exclusions: tuple[str, ...], reason: str, *, dry_ru
     if wants("json") and not (dry_run or yes):
         raise InvalidInput("with --json, say --dry-run to see the list or --yes to erase what is in it")
     with open_mind() as mind:
-        with progress("Searching") as advance:
+        with output.progress("Searching") as advance:
             mentions = mind.erasures.find_mentions(about, progress=advance)
         if dry_run or not wants("json"):
-            emit(mentions, lambda: _show_mentions(mentions))
+            output.emit(mentions, lambda: _show_mentions(mentions))
         erasable = mentions.excluding(exclusions)
         if dry_run or not erasable:
             return
-        confirm(f"Erase {plural(len(erasable), 'entry')} for good?", yes=yes)
-        with progress("Erasing") as advance:
+        arguments.confirm(f"Erase {plural(len(erasable), 'entry')} for good?", yes=yes)
+        with output.progress("Erasing") as advance:
             receipt = mind.erasures.erase_mentions(
                 about, mentions=mentions, left_out=exclusions, reason=reason, progress=advance
             )  # fmt: skip
@@ -430,22 +411,24 @@ def _erase_about(about: str, exclusions: tuple[str, ...], reason: str, *, dry_ru
 def _show_mentions(mentions: Mentions) -> None:
     """Print what contains a name, grouped, with the repository of each."""
     if not mentions.found:
-        note(f"Nothing in this store contains {mentions.about!r}.")
+        output.note(f"Nothing in this store contains {mentions.about!r}.")
         return
     for sort, group in mentions.by_sort():
         count = len(group)
-        print_heading(f"{count:,} in quarantine" if sort is MentionSort.QUARANTINE else plural(count, sort.value))
+        output.print_heading(
+            f"{count:,} in quarantine" if sort is MentionSort.QUARANTINE else plural(count, sort.value)
+        )
         rows = [
             [_format_id(mention), format_date(mention.at), _format_place(mention), _format_excerpt(mention)]
             for mention in group[:MAX_MENTIONS_SHOWN]
         ]
-        print_table(["id", "when", "repository", "text"], rows)
+        output.print_table(["id", "when", "repository", "text"], rows)
         if len(group) > MAX_MENTIONS_SHOWN:
-            note(f"and {len(group) - MAX_MENTIONS_SHOWN:,} more; --json lists all")
+            output.note(f"and {len(group) - MAX_MENTIONS_SHOWN:,} more; --json lists all")
     staying = len(mentions.found) - len(mentions.erasable)
     remark = f" {staying:,} stay, because they are not yours or must be kept on record." if staying else ""
     entries = plural(len(mentions.erasable), "entry")
-    note(f"All repositories of this store were searched. {entries} can be erased.{remark}")
+    output.note(f"All repositories of this store were searched. {entries} can be erased.{remark}")
 
 
 def _format_excerpt(mention: Mention) -> str:
@@ -469,5 +452,5 @@ def _format_id(mention: Mention) -> str:
 def _show_receipt(receipt: Erasure) -> None:
     ids = ", ".join(map(shorten_id, receipt.memories))
     rows = [[place.name, place.state, place.detail] for place in receipt.places]
-    emit_rows(receipt, [f"erased {ids}", "state", ""], rows)
+    output.emit_rows(receipt, [f"erased {ids}", "state", ""], rows)
     sys.exit(0 if receipt.is_complete else 1)

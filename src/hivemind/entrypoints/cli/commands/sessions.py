@@ -9,34 +9,9 @@ from typing import Any
 
 import click
 
-from hivemind.entrypoints.cli.arguments import (
-    combine,
-    dry_run_option,
-    everywhere_option,
-    limit_option,
-    open_mind,
-    scope_option,
-    tags_option,
-    words_argument,
-)
+from hivemind.entrypoints.cli import arguments, output
+from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.framework import CommandGroup, wants
-from hivemind.entrypoints.cli.output import (
-    as_json,
-    emit,
-    emit_rows,
-    fence_for_agent,
-    note,
-    on_terminal,
-    page_output,
-    print_heading,
-    print_patch,
-    print_recall,
-    print_text,
-    progress,
-    quote,
-    summarise,
-    warn,
-)
 from hivemind.formats.timestamps import format_minute, format_period, parse_timestamp
 from hivemind.model.ids import shorten_session_ids
 from hivemind.model.session import EditedFile, Observation, ObservationKind, Session, SessionState
@@ -46,7 +21,7 @@ from hivemind.text.fence import format_field
 commands = click.Group()
 LONGEST_PAUSE_SECONDS = 3.0
 """A replay does not wait through somebody's lunch break."""
-session_argument = combine(click.argument("session", default=""), everywhere_option)
+session_argument = arguments.combine(click.argument("session", default=""), arguments.everywhere_option)
 
 
 @commands.command("brief")
@@ -61,13 +36,15 @@ def brief(prompt: str) -> None:
     with open_mind() as mind:
         recall = mind.on_prompt(prompt) if prompt else mind.brief()
     why = "no memory fits this prompt" if prompt else "nothing is remembered here yet"
-    emit(recall, lambda: print_text(recall.text) if recall.text else note(f"Empty: {why}."), is_fenced=True)
+    output.emit(
+        recall, lambda: output.print_text(recall.text) if recall.text else output.note(f"Empty: {why}."), is_fenced=True
+    )
 
 
 @commands.command("learn")
 @session_argument
 @click.option("--with", "agent", metavar="AGENT", help="Ask your own agent instead: claude, codex, gemini or opencode.")
-@limit_option(1, "With --with: maximum number of sessions to send.")
+@arguments.limit_option(1, "With --with: maximum number of sessions to send.")
 def learn(session: str, everywhere: bool, agent: str | None, limit: int) -> None:
     """Learn from a session, or all since last time; proposals wait for review.
 
@@ -84,32 +61,32 @@ def learn(session: str, everywhere: bool, agent: str | None, limit: int) -> None
     if agent:
         _learn_with(agent, session, limit)
         return
-    with open_mind() as mind, progress("Learning") as advance:
+    with open_mind() as mind, output.progress("Learning") as advance:
         report = mind.sessions.learn(session, everywhere=everywhere, progress=advance)
         mind.maintenance.start_catching_up()
     proposals = f"{plural(report.proposed, 'new proposal')}, {report.known:,} already known"
     summary = f"Read {plural(report.sessions, 'session')}: {proposals}."
     has_news = report.sessions or report.proposed
-    emit(report, summary if has_news else "No session has ended since the last time, and no notes are new.")
+    output.emit(report, summary if has_news else "No session has ended since the last time, and no notes are new.")
     for detector, count in report.by_detector:
-        note(f"{count:,} from {detector}")
+        output.note(f"{count:,} from {detector}")
     if report.refused:
-        note(f"{report.refused:,} left out, because they were rejected or erased here.")
+        output.note(f"{report.refused:,} left out, because they were rejected or erased here.")
 
 
 def _learn_with(agent: str, session: str, limit: int) -> None:
     def announce(target: Session, title: str, size: int) -> None:
         task = first_line(target.task, 60)
-        note(f"Sending {size:,} characters of session {target.id[:12]} ({task}) to {title} and its provider.")
+        output.note(f"Sending {size:,} characters of session {target.id[:12]} ({task}) to {title} and its provider.")
 
     with open_mind() as mind:
         report = mind.sessions.learn_with(agent, session, limit=limit, announce=announce)
     summary = f"{report.agent} read {plural(report.sessions, 'session')}: {plural(report.proposed, 'new proposal')}."
-    emit(report, summary if report.sessions else "There is no session here that an agent has not read yet.")
+    output.emit(report, summary if report.sessions else "There is no session here that an agent has not read yet.")
     if report.dropped:
-        note(f"{report.dropped:,} dropped, because no words of the session show them.")
+        output.note(f"{report.dropped:,} dropped, because no words of the session show them.")
     if report.proposed:
-        note("Review the proposals: hivemind review")
+        output.note("Review the proposals: hivemind review")
 
 
 @commands.group("session", cls=CommandGroup, invoke_without_command=True)
@@ -127,8 +104,8 @@ def session_group(ctx: click.Context) -> None:
 
 @session_group.command("list")
 @click.option("--agent", default="", help="Only of this agent.")
-@limit_option(20, "Maximum number of sessions.")
-@everywhere_option
+@arguments.limit_option(20, "Maximum number of sessions.")
+@arguments.everywhere_option
 def list_sessions(agent: str, limit: int, everywhere: bool) -> None:
     """List the sessions of agents here, newest first.
 
@@ -148,19 +125,21 @@ def list_sessions(agent: str, limit: int, everywhere: bool) -> None:
                 mind.checkout.label_elsewhere(session.repo),
             ]
             # A whole id takes a third of a screen's width; a script gets all of it.
-            for session, shown_id in zip(sessions, shorten_session_ids(ids) if on_terminal() else ids, strict=True)
+            for session, shown_id in zip(
+                sessions, shorten_session_ids(ids) if output.on_terminal() else ids, strict=True
+            )
         ]
     if_empty = "No sessions here yet. Import past ones: hivemind import transcripts; of other folders: --everywhere"
-    emit_rows(sessions, ["session", "agent", "last seen", "steps", "task", "from"], rows, if_empty=if_empty)
+    output.emit_rows(sessions, ["session", "agent", "last seen", "steps", "task", "from"], rows, if_empty=if_empty)
 
 
 @session_group.command("search")
-@words_argument("question")
+@arguments.words_argument("question")
 @click.option("--agent", default="", help="Only of this agent.")
 @click.option("--since", default="", metavar="WHEN", help="Only since then: a date, or a span such as 6w.")
 @click.option("--until", default="", metavar="DATE", help="Only up to this date.")
-@limit_option(10, "Maximum number of sessions.")
-@everywhere_option
+@arguments.limit_option(10, "Maximum number of sessions.")
+@arguments.everywhere_option
 def search_sessions(question: str, **options: Any) -> None:
     """Search what was asked, answered, run and edited in past sessions; nobody has reviewed it.
 
@@ -170,7 +149,7 @@ def search_sessions(question: str, **options: Any) -> None:
     """
     with open_mind() as mind:
         recall = mind.sessions.search(question, **options)
-    emit(recall, lambda: print_recall(recall, why=False), is_fenced=True)
+    output.emit(recall, lambda: output.print_recall(recall, why=False), is_fenced=True)
 
 
 @session_group.command("show")
@@ -180,7 +159,7 @@ def show_session(session: str, everywhere: bool) -> None:
     with open_mind() as mind:
         state = mind.sessions.state(session, everywhere=everywhere)
         title = _format_title(state.session, mind.checkout.label_elsewhere(state.session.repo))
-    emit(state, lambda: _print_state(state, title))
+    output.emit(state, lambda: _print_state(state, title))
 
 
 def _format_title(session: Session, place: str) -> str:
@@ -189,17 +168,17 @@ def _format_title(session: Session, place: str) -> str:
 
 
 def _print_state(state: SessionState, title: str) -> None:
-    print_text(f"{title}  {plural(state.session.observations, 'step')}")
-    print_text(format_field(state.session.directory))
+    output.print_text(f"{title}  {plural(state.session.observations, 'step')}")
+    output.print_text(format_field(state.session.directory))
     edits = [line for why, group in groupby(state.edited, attrgetter("why")) for line in _format_edits(group, why)]
-    outputs = [f"{'failed' if output.failed else 'ok':<7}{first_line(output.command, 100)}" for output in state.outputs]
+    outputs = [f"{'failed' if run.failed else 'ok':<7}{first_line(run.command, 100)}" for run in state.outputs]
     last_request = [first_line(state.last_request, 200)] if state.last_request else []
     parts = {"Task": [state.task], "Last request": last_request, "Edited": edits, "Last commands": outputs}
     for heading, lines in parts.items():
         if lines:
-            print_heading(heading)
+            output.print_heading(heading)
             for line in lines:
-                click.echo(quote(line, ""))
+                click.echo(output.quote(line, ""))
 
 
 def _format_edits(edits: Iterable[EditedFile], why: str) -> list[str]:
@@ -223,17 +202,17 @@ def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
         title = _format_title(summary, mind.checkout.label_elsewhere(summary.repo))
     if wants("json"):
         for observation in observations:
-            click.echo(as_json(observation, terse=True))
+            click.echo(output.as_json(observation, terse=True))
         return
-    with nullcontext() if step or speed else page_output(), fence_for_agent():
-        print_text(title)
+    with nullcontext() if step or speed else output.page_output(), output.fence_for_agent():
+        output.print_text(title)
         _print_steps(observations, speed, step=step)
 
 
 def _print_steps(observations: Sequence[Observation], speed: float, *, step: bool) -> None:
     for observation, after in zip_longest(observations, observations[1:]):
         _print_step(observation)
-        if step and on_terminal():
+        if step and output.on_terminal():
             click.pause("")
         elif speed and after:
             seconds = (parse_timestamp(after.at) - parse_timestamp(observation.at)).total_seconds()
@@ -247,18 +226,18 @@ def _print_step(observation: Observation) -> None:
     click.echo(click.style(f"{observation.at[11:19]}  {title}", bold=is_prompt, dim=not observation.text))
     action = f"$ {observation.command}" if observation.command else observation.file
     for part in filter(None, [observation.text, action or first_line(observation.input, 160)]):
-        click.echo(quote(part))
+        click.echo(output.quote(part))
     if observation.diff:
-        print_patch(observation.diff.splitlines(), indent="    ")
+        output.print_patch(observation.diff.splitlines(), indent="    ")
     elif observation.output:
         colour = "red" if observation.failed else None
-        click.echo(click.style(quote(_shorten_output(observation.output)), fg=colour))
+        click.echo(click.style(output.quote(_shorten_output(observation.output)), fg=colour))
 
 
-def _shorten_output(output: str) -> str:
+def _shorten_output(text: str) -> str:
     """The first and the last lines of an output."""
-    lines = output.splitlines()
-    return output if len(lines) <= 12 else "\n".join([*lines[:4], f"… {len(lines) - 10} lines …", *lines[-6:]])
+    lines = text.splitlines()
+    return text if len(lines) <= 12 else "\n".join([*lines[:4], f"… {len(lines) - 10} lines …", *lines[-6:]])
 
 
 @session_group.command("resume")
@@ -271,11 +250,11 @@ def resume(session: str, everywhere: bool) -> None:
     """
     with open_mind() as mind:
         handover = mind.sessions.handover(session, everywhere=everywhere)
-    emit(handover, lambda: print_text(handover.text), is_fenced=True)
+    output.emit(handover, lambda: output.print_text(handover.text), is_fenced=True)
 
 
 @session_group.command("prune")
-@dry_run_option
+@arguments.dry_run_option
 def prune(dry_run: bool) -> None:
     """Delete old observations; what memories rest on stays.
 
@@ -287,7 +266,7 @@ def prune(dry_run: bool) -> None:
     with open_mind() as mind:
         report = mind.sessions.prune(dry_run=dry_run)
     amount = f"{plural(report.observations, 'observation')}, {report.bytes / 1e6:.1f} MB"
-    emit(report, f"{'Would delete' if dry_run else 'Deleted'} {amount}.")
+    output.emit(report, f"{'Would delete' if dry_run else 'Deleted'} {amount}.")
 
 
 @commands.group("trace", cls=CommandGroup)
@@ -300,8 +279,8 @@ def trace() -> None:
 @click.option("--action", required=True, help="What was done, in a few words.")
 @click.option("--reasoning", default="", help="Why, and what was found out.")
 @click.option("--result", default="", help="How it ended: success, failure …")
-@tags_option
-@scope_option
+@arguments.tags_option
+@arguments.scope_option
 @click.option("--link", "links", multiple=True, metavar="CODE", help="Code it is about.")
 def store_trace(**fields: Any) -> None:
     """Store what was done, why, and how it ended.
@@ -311,17 +290,17 @@ def store_trace(**fields: Any) -> None:
     """
     with open_mind() as mind:
         memory = mind.store_trace(**fields)
-        emit(memory, f"Stored {summarise(memory)}")
+        output.emit(memory, f"Stored {output.summarise(memory)}")
         if redaction := mind.browse.redaction_note(memory):
-            warn(redaction)
+            output.warn(redaction)
         if sharing := mind.browse.sharing_note(memory):
-            note(sharing)
+            output.note(sharing)
 
 
 @trace.command("search")
-@words_argument("question")
-@limit_option(None, "Maximum number of traces.")
-@everywhere_option
+@arguments.words_argument("question")
+@arguments.limit_option(None, "Maximum number of traces.")
+@arguments.everywhere_option
 @click.option("--why", is_flag=True, help="Explain the ranking.")
 def search_traces(question: str, limit: int | None, everywhere: bool, why: bool) -> None:
     """Search traces of past work.
@@ -331,4 +310,4 @@ def search_traces(question: str, limit: int | None, everywhere: bool, why: bool)
     """
     with open_mind() as mind:
         recall = mind.search_traces(question, limit=limit, everywhere=everywhere)
-    emit(recall, lambda: print_recall(recall, why=why), is_fenced=True)
+    output.emit(recall, lambda: output.print_recall(recall, why=why), is_fenced=True)

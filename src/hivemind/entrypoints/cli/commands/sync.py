@@ -7,20 +7,9 @@ import click
 
 from hivemind.app import Hivemind
 from hivemind.app.devices import Choices, DevicesStatus, Farewell, Plan
+from hivemind.entrypoints.cli import output
 from hivemind.entrypoints.cli.arguments import confirm, open_mind, tags_option_with, yes_option
 from hivemind.entrypoints.cli.framework import CommandGroup, wants
-from hivemind.entrypoints.cli.output import (
-    emit,
-    emit_rows,
-    note,
-    on_terminal,
-    print_field,
-    print_heading,
-    print_table,
-    print_text,
-    progress,
-    warn,
-)
 from hivemind.errors import InvalidInput
 from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_minute
@@ -58,7 +47,7 @@ def _sync_all(mind: Hivemind) -> None:
     value: dict[str, Any] = {}
     lines: list[str] = []
     warnings: list[str] = []
-    with progress("Exchanging") as advance:
+    with output.progress("Exchanging") as advance:
         # The person's own machines first: a hub that does not answer must not keep them apart.
         if is_shared:
             report = mind.devices.sync(progress=advance)
@@ -71,9 +60,9 @@ def _sync_all(mind: Hivemind) -> None:
             label = "Team: " if is_shared else ""
             lines.append(f"{label}{_count(result.pulled, result.pushed, result.erased)}.")
             warnings += [f"the hub refused {entry[:8]}: {why}" for entry, why in result.refused]
-    emit(value, "\n".join(lines))
+    output.emit(value, "\n".join(lines))
     for warning in warnings:
-        warn(warning)
+        output.warn(warning)
 
 
 def _count(received: int, sent: int, erased: int) -> str:
@@ -114,47 +103,49 @@ def set_up(
         confirm("Go on?", yes=yes)
         if not plan.is_new and not is_change and not phrase:
             phrase = click.prompt("The phrase of your other machines", err=True)
-        with progress("Exchanging") as advance:
+        with output.progress("Exchanging") as advance:
             report = mind.devices.set_up(plan, phrase=phrase, name=name, progress=advance)
         shown_phrase = mind.devices.phrase() if plan.is_new else ""
     value = {**to_plain(report), "phrase": shown_phrase}
-    emit(value, f"Done: {_count(report.received, report.sent, report.erased)}.")
+    output.emit(value, f"Done: {_count(report.received, report.sent, report.erased)}.")
     if shown_phrase and not wants("json"):
         _show_phrase(shown_phrase)
-        note("Next, on each other machine: 'hivemind sync setup' with the same folder or repository.")
+        output.note("Next, on each other machine: 'hivemind sync setup' with the same folder or repository.")
     elif report.received:
         # Most memories belong to a repository, so 'list' may show none of them here.
-        note("See what arrived: hivemind list --everywhere")
+        output.note("See what arrived: hivemind list --everywhere")
     for problem in report.problems:
-        warn(problem)
+        output.warn(problem)
 
 
 def _show_plan(plan: Plan) -> None:
     who = "This is the first machine there." if plan.is_new else "Another machine uses it already."
-    print_text(f"{plan.location}\n{who}\n\nThis will travel, encrypted:")
-    print_text(f"  {plural(plan.memories, 'memory')} of scope user and project, with their history, verdicts and links")
-    print_text(
+    output.print_text(f"{plan.location}\n{who}\n\nThis will travel, encrypted:")
+    output.print_text(
+        f"  {plural(plan.memories, 'memory')} of scope user and project, with their history, verdicts and links"
+    )
+    output.print_text(
         f"  {plural(plan.sessions, 'session')}"
         if plan.choices.with_sessions
         else "  no sessions (--sessions sends them)"
     )
     if plan.excluded:
-        print_text(f"  not {plural(plan.excluded, 'memory')} that you excluded")
-    print_text("  no memories of a team\n")
+        output.print_text(f"  not {plural(plan.excluded, 'memory')} that you excluded")
+    output.print_text("  no memories of a team\n")
     if plan.is_new:
-        note("If another machine has set this up already, stop here: its files have not arrived yet.")
+        output.note("If another machine has set this up already, stop here: its files have not arrived yet.")
 
 
 def _show_phrase(phrase: str) -> None:
-    print_text(f"\nThe phrase for your other machines:\n\n    {phrase}\n")
-    if on_terminal():
+    output.print_text(f"\nThe phrase for your other machines:\n\n    {phrase}\n")
+    if output.on_terminal():
         # Only for a terminal, and only here.
         import segno
 
         picture = io.StringIO()
         segno.make(phrase, error="l").terminal(picture, compact=True)
         click.echo(picture.getvalue())
-    note(PHRASE_NOTE)
+    output.note(PHRASE_NOTE)
 
 
 @sync.command("phrase")
@@ -162,7 +153,7 @@ def show_phrase() -> None:
     """Show the phrase by which another machine joins."""
     with open_mind() as mind:
         phrase = mind.devices.phrase()
-    emit({"phrase": phrase}, lambda: _show_phrase(phrase))
+    output.emit({"phrase": phrase}, lambda: _show_phrase(phrase))
 
 
 @sync.command("status")
@@ -172,22 +163,22 @@ def show_status() -> None:
         status = mind.devices.status()
 
     def show() -> None:
-        print_field("folder", status.location)
-        print_field("this machine", status.name)
-        print_field("state", "paused" if status.is_paused else "on")
-        print_field("last sync", format_minute(status.synchronised_at) if status.synchronised_at else "never")
-        print_field("unsent", plural(status.unsent, "entry"))
-        print_field("sessions", "travel" if status.choices.with_sessions else "stay here")
+        output.print_field("folder", status.location)
+        output.print_field("this machine", status.name)
+        output.print_field("state", "paused" if status.is_paused else "on")
+        output.print_field("last sync", format_minute(status.synchronised_at) if status.synchronised_at else "never")
+        output.print_field("unsent", plural(status.unsent, "entry"))
+        output.print_field("sessions", "travel" if status.choices.with_sessions else "stay here")
         if status.choices.excluded_repos or status.choices.excluded_tags:
-            print_field("excluded", ", ".join((*status.choices.excluded_repos, *status.choices.excluded_tags)))
+            output.print_field("excluded", ", ".join((*status.choices.excluded_repos, *status.choices.excluded_tags)))
         if status.unconfirmed_erasures:
-            print_field("erasures", f"{status.unconfirmed_erasures} not confirmed by all machines")
-        print_heading("Machines")
-        print_table(COLUMNS, _list_machines(status))
+            output.print_field("erasures", f"{status.unconfirmed_erasures} not confirmed by all machines")
+        output.print_heading("Machines")
+        output.print_table(COLUMNS, _list_machines(status))
         for problem in status.problems:
-            warn(problem)
+            output.warn(problem)
 
-    emit(status, show)
+    output.emit(status, show)
 
 
 COLUMNS = ("machine", "id", "last sync", "waiting for", "has not read")
@@ -218,7 +209,7 @@ def devices(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
         with open_mind() as mind:
             status = mind.devices.status()
-        emit_rows(status.machines, COLUMNS, _list_machines(status))
+        output.emit_rows(status.machines, COLUMNS, _list_machines(status))
 
 
 @devices.command("remove")
@@ -236,7 +227,7 @@ def remove(machine: str, yes: bool) -> None:
     with open_mind() as mind:
         mind.devices.remove(machine)
         phrase = mind.devices.phrase()
-    emit({"removed": machine, "phrase": phrase}, f"Removed {machine}. Its memories stay on your machines.")
+    output.emit({"removed": machine, "phrase": phrase}, f"Removed {machine}. Its memories stay on your machines.")
     if not wants("json"):
         _show_phrase(phrase)
 
@@ -246,7 +237,7 @@ def pause() -> None:
     """Stop exchanging with your machines until 'resume'; nothing is lost."""
     with open_mind() as mind:
         mind.devices.pause(is_paused=True)
-    emit({"paused": True}, "Paused. 'hivemind sync resume' goes on.")
+    output.emit({"paused": True}, "Paused. 'hivemind sync resume' goes on.")
 
 
 @sync.command("resume")
@@ -254,7 +245,7 @@ def resume() -> None:
     """Go on after 'pause'."""
     with open_mind() as mind:
         mind.devices.pause(is_paused=False)
-    emit({"paused": False}, "Resumed. 'hivemind sync' exchanges now.")
+    output.emit({"paused": False}, "Resumed. 'hivemind sync' exchanges now.")
 
 
 @sync.command("leave")
@@ -271,4 +262,4 @@ def leave(yes: bool) -> None:
             files = "Your other machines take over its files"
         case Farewell.UNANNOUNCED:
             files = "The others could not be told: on one of them, 'hivemind sync devices remove' takes it off the list"
-    emit({"files": farewell}, f"Left; your memories stay on this machine. {files}.")
+    output.emit({"files": farewell}, f"Left; your memories stay on this machine. {files}.")
