@@ -116,6 +116,13 @@ def test_a_handover_tells_failures_that_were_fixed_and_what_fixed_them(mind: Hiv
     assert "make lint → auth.py:3: error: unused import → passed after: changed auth.py" in handover.text
 
 
+def test_a_handover_tells_a_failure_whose_exit_code_a_pipe_hid(mind: Hivemind, tmp_path: Path) -> None:
+    told(tmp_path).asked("Run the tests").ran("make test | tail -1", "2 failed, 3 passed").keep()
+    mind.sessions.import_transcripts()
+
+    assert [run.command for run in mind.sessions.handover("s1").failed] == ["make test | tail -1"]
+
+
 def test_a_handover_leads_with_the_task_however_often_the_person_says_go_ahead(mind: Hivemind, tmp_path: Path) -> None:
     session = told(tmp_path).asked("Hi").asked("Move the login to passkeys,\nand keep the old cookies valid")
     for _ in range(10):

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from hivemind.app.answers import Answers
 from hivemind.app.context import Context
-from hivemind.curate.session_view import STOPPED_CALL, SessionView
 from hivemind.errors import HivemindError
 from hivemind.formats import cue_file
 from hivemind.model.memory import Status
 from hivemind.model.recall import Hit, Occasion, Query, Recall
+from hivemind.model.runs import STOPPED_CALL, list_runs
 from hivemind.model.session import Observation
 from hivemind.recall import at_action
 from hivemind.recall import brief as briefs
@@ -194,7 +194,7 @@ def _has_failed(step: Observation) -> bool:
     # A person or the agent stopped the call; that says nothing about it.
     if STOPPED_CALL.search(step.output[:200]):
         return False
-    return step.failed or any(run.has_failed for run in SessionView(steps=[step]).runs)
+    return step.failed or any(run.has_failed for run in list_runs([step]))
 
 
 def _is_about_edit(hit: Hit, edits: Mapping[str, FileEdit]) -> bool:

@@ -1,7 +1,7 @@
 """A session as detectors read it: its steps in order, and helpers to search and cite them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source
+from hivemind.model.runs import SessionRun, list_runs
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.text.commands import extract_command, is_inspection
 from hivemind.text.repetition import is_same_topic
 
 if TYPE_CHECKING:
@@ -21,19 +21,6 @@ LONGEST_QUOTE = 300
 ABSOLUTE_PATH = re.compile(r"\A(?:/|~|[A-Za-z]:/)")
 BEFORE_DRIVE = re.compile(r"\A.*(?=\b[A-Za-z]:/)")
 """On other systems a Windows path looks relative and was appended to the working directory."""
-STOPPED_CALL = re.compile(
-    r"The user doesn't want to proceed|\[Request interrupted|This command requires approval|Permission to use"
-    r"|was blocked|rejected by (?:the )?user|Cancelled:|tool_use_error",
-    re.IGNORECASE,
-)
-"""A person or the agent stopped the call; that says nothing about the command."""
-FAILURE = re.compile(
-    r"^(?:FAIL\b|--- FAIL|✗|E  +\w|error(?:\[\w+\])?:|Error:(?! \(none\))|ERROR\b|npm (?:ERR!|error)|panic:"
-    r"|\S*sh: (?:.*: )?(?:command )?not found|Traceback \(most recent|make: \*\*\*)"
-    r"|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|: error TS\d+|\(fail\)",
-    re.MULTILINE,
-)
-"""What failing builds and tests print; needed where a pipe such as `| tail` hid their exit code."""
 OBJECTION = re.compile(
     r"\A\W*(?:no\b(?! problem| worries| need)|nope|nah|wait|stop|undo|revert|instead|rather|actually|hmm,? no"
     r"|why (?:not|did|didn't|don't|would)|i (?:don't|do not) (?:want|like|agree)|that(?:'s| is) (?:wrong|not)"
@@ -50,19 +37,6 @@ TAKEN_BACK = re.compile(
 VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)\b")
 PROMPTS_TO_OVERRULE = 2
 """Later prompts are about something else."""
-NO_FAILURES = re.compile(r"^\s*0 (?:fail(?:ed|ures?|ing)?|errors?)\b", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRun:
-    """A command that changes or checks something, and how it ended."""
-
-    index: int
-    """Position of its step in the session."""
-    command: str
-    """The command without its directory changes, variables and filters."""
-    has_failed: bool
-    step: Observation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,16 +54,7 @@ class SessionView:
     @cached_property
     def runs(self) -> tuple[SessionRun, ...]:
         """The commands of the session, without those that only look."""
-        return tuple(self._find_runs())
-
-    def _find_runs(self) -> Iterator[SessionRun]:
-        for index, step in enumerate(self.steps):
-            command = extract_command(step.command) if step.command else ""
-            if command and not is_inspection(command) and not STOPPED_CALL.search(step.output[:200]):
-                prints_failure = FAILURE.search(step.output) and not NO_FAILURES.search(step.output)
-                yield SessionRun(
-                    index=index, command=command, has_failed=step.failed or bool(prints_failure), step=step
-                )
+        return tuple(list_runs(self.steps))
 
     def list_edits(self, begin: int = 0, end: int | None = None) -> list[Observation]:
         """List the successful edits among these steps."""

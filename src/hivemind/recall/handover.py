@@ -1,12 +1,13 @@
 """Summaries of a session: its current state, and a handover for another agent to continue from."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hivemind.agents.json_input import parse_object
 from hivemind.formats.timestamps import format_period
+from hivemind.model.runs import find_fixes, list_runs
 from hivemind.model.session import (
     FEWEST_REQUEST_WORDS,
     CommandRun,
@@ -19,7 +20,7 @@ from hivemind.model.session import (
     SessionState,
 )
 from hivemind.text.clean import first_line
-from hivemind.text.commands import extract_command, is_inspection
+from hivemind.text.commands import is_inspection
 from hivemind.text.cues import find_error_lines
 from hivemind.text.fence import format_field, quote_text, wrap_in_fence
 
@@ -114,37 +115,24 @@ def _summarise_command(step: Observation) -> CommandRun:
 
 
 def _list_failures(trace: Iterable[Observation]) -> list[CommandRun]:
-    """List the commands that failed when they were last run, except those that only look around, such as ``ls``."""
-    commands = [(extract_command(step.command), step) for step in trace if step.command]
+    """List the commands that failed when they were last run."""
     # Later runs replace earlier ones, so a failure that was fixed is left out.
-    last_runs = {command: step for command, step in commands if command and not is_inspection(command)}
-    return [_summarise_command(step) for step in last_runs.values() if step.failed][-LAST_OUTPUTS:]
+    last_runs = {run.command: run for run in list_runs(trace)}
+    return [_summarise_command(run.step) for run in last_runs.values() if run.has_failed][-LAST_OUTPUTS:]
 
 
 def _list_fixes(session: Session, trace: Sequence[Observation]) -> list[FixedRun]:
     """List the commands that failed and passed later, each with what was done since its last failure."""
     fixes: dict[str, FixedRun] = {}
-    failures: dict[str, int] = {}
-    for place, step in enumerate(trace):
-        command = extract_command(step.command) if step.command else ""
-        if not command or is_inspection(command):
-            continue
-        if step.failed:
-            failures[command] = place
-        elif command in failures:
-            between = trace[(begin := failures.pop(command)) + 1 : place]
-            fixes[command] = FixedRun(
-                failure=_summarise_command(trace[begin]),
-                commands=tuple(dict.fromkeys(_list_acts(between)))[:MOST_REMEDIES],
-                files=tuple(edit.file for edit in _list_edits(session, between))[:MOST_REMEDIES],
-            )
+    for failure, success in find_fixes(list_runs(trace)):
+        between = trace[failure.index + 1 : success.index]
+        acts = (step.command.strip() for step in between if step.command and not step.failed)
+        fixes[failure.command] = FixedRun(
+            failure=_summarise_command(failure.step),
+            commands=tuple(dict.fromkeys(act for act in acts if not is_inspection(act)))[:MOST_REMEDIES],
+            files=tuple(edit.file for edit in _list_edits(session, between))[:MOST_REMEDIES],
+        )
     return list(fixes.values())
-
-
-def _list_acts(trace: Iterable[Observation]) -> Iterator[str]:
-    """List the commands that passed, without those that only look around."""
-    lines = (step.command.strip() for step in trace if step.command and not step.failed)
-    return (line for line in lines if not is_inspection(line))
 
 
 def _list_open(trace: Sequence[Observation]) -> list[str]:

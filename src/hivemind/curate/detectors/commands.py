@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from hivemind.curate.session_view import SessionRun, SessionView, make_source
+from hivemind.curate.session_view import SessionView, make_source
 from hivemind.formats.untrusted import Unreadable, read_limited
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
+from hivemind.model.runs import SessionRun
 from hivemind.model.session import Observation
 from hivemind.text.commands import extract_directory, join_directory
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import PurePath
 
-from hivemind.curate.session_view import SessionRun, SessionView, make_source, split_sentences
+from hivemind.curate.session_view import SessionView, make_source, split_sentences
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
+from hivemind.model.runs import SessionRun, find_fixes
 from hivemind.model.session import Observation
 from hivemind.text import cues
 from hivemind.text.clean import first_line
@@ -71,13 +72,8 @@ CHECKS = {"test", "lint", "types"}
 
 def fixes(view: SessionView) -> Iterator[Proposal]:
     """Propose each failure that was fixed in the session, with what the agent said was wrong."""
-    failing_runs: dict[str, SessionRun] = {}
-    for run in view.runs:
-        if run.has_failed:
-            # A later failure replaces an earlier one: only the edits after the last one can have fixed it.
-            failing_runs[run.command] = run
-        elif run.command in failing_runs:
-            yield from _propose(view, failing_runs.pop(run.command), run)
+    for failure, success in find_fixes(view.runs):
+        yield from _propose(view, failure, success)
 
 
 def _propose(view: SessionView, failure: SessionRun, success: SessionRun) -> Iterator[Proposal]:
