@@ -46,7 +46,7 @@ from hivemind.model.scope import Visibility
 from hivemind.model.team import Role
 from hivemind.settings import Settings
 from hivemind.store.projections.vectors import hash_place
-from hivemind.text.terms import expand_text
+from hivemind.text.thesaurus import expand_text
 from lab.benchmarks import results
 from lab.benchmarks.corpus import sentences
 from lab.benchmarks.measure import quantiles

@@ -35,7 +35,7 @@ from hivemind.recall.embeddings import SemanticIndex, store_vectors
 from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
 from hivemind.store.projections import vectors
-from hivemind.text.terms import expand_text
+from hivemind.text.thesaurus import expand_text
 from lab.benchmarks import results
 from lab.benchmarks.corpus import sentences
 from lab.benchmarks.measure import cpu_and_wall, quantiles

@@ -4,8 +4,7 @@ import pytest
 
 from hivemind.recall.search import list_slips
 from hivemind.text.scripts import fold, is_beyond_latin, split_grams, split_pairs
-from hivemind.text.terms import expand_question, expand_text
-from hivemind.text.thesaurus import FILE, find_concepts, name_concepts
+from hivemind.text.thesaurus import FILE, expand_question, expand_text, find_concepts, name_concepts
 from hivemind.text.tokenise import measure_coverage, split_identifiers
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from hivemind.app.context import ClaimRefused, Context, checked_reason
 from hivemind.codebase.repository import identify, normalise_remote
 from hivemind.curate import validation, verdicts
-from hivemind.curate.learn import learn, why_refused
+from hivemind.curate.learn import learn
 from hivemind.errors import InvalidInput, Refused
 from hivemind.formats import timestamps
 from hivemind.formats.timestamps import When
@@ -129,8 +129,8 @@ class Memories:
             confidence=None if confidence is None else validation.check_confidence(confidence),
             valid_from=timestamps.parse_date(valid_from) if valid_from else "",
             valid_to=timestamps.parse_date(valid_to) if valid_to else "",
-            expires_at=context.deadline(expires),
-            verify_by=context.deadline(verify_by),
+            expires_at=timestamps.parse_deadline(expires, context.clock()) if expires else "",
+            verify_by=timestamps.parse_deadline(verify_by, context.clock()) if verify_by else "",
         )
         facts: list[Fact] = [*([revision] if revision != no_change else ()), *_annotation(memory, metadata)]
         if not facts:
@@ -142,10 +142,11 @@ class Memories:
     def _new_text(self, memory: Memory, text: str) -> list[MemoryAnchored]:
         """Return the anchors of a new text if they differ; refuses a text that was rejected or erased."""
         context = self._context
-        if rule := why_refused(context.store, text, memory.repo, said_by_person=context.is_person):
-            context.refuse("a memory", rule, Scope.PROJECT if memory.repo else Scope.USER, memory.repo)
         if not text:
             return []
+        gate = context.store.load_gate()
+        if refusal := gate.find_refusal([("text", text)], memory.repo, by_person=context.is_person):
+            context.refuse("a memory", refusal.rule, Scope.PROJECT if memory.repo else Scope.USER, memory.repo)
         anchors = context.checkout.current_anchors(replace(memory, text=text), context.edited_files)
         return [MemoryAnchored(memory_id=memory.id, anchors=anchors)] if anchors != memory.anchors else []
 

@@ -71,11 +71,12 @@ def sync_notes(
     missing = [memory for memory in earlier if memory.status is Status.PROPOSED and memory.id not in found_notes]
     again = [memory for memory in earlier if memory.id in found_notes and _is_withdrawn(context, memory)]
     unknown_entries = _make_entries(context, _select_unknown(context, found_notes.values()))
+    gate = context.store.load_gate()
     # Without a record of the refusal, unlike in an import: the note stays in its file and is read again every day.
     entries = [
         (scope, repo, fact)
         for scope, repo, fact in unknown_entries
-        if not exclusion.find_refused_field(context.store, fact, repo)
+        if not exclusion.find_refused_field(gate, fact, repo)
     ]
     new_count = len(entries) if dry_run else record_entries(context, entries, factory)[0]
     if not dry_run:

@@ -1,7 +1,7 @@
 """The review queue, and decisions about memories."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from hivemind.agents.file_changes import FileChange
 from hivemind.app.context import Context, checked_reason
 from hivemind.app.skills import plan_skill
 from hivemind.app.staleness import EVERY, StaleMemory, stale_memories
-from hivemind.curate import disputes, files, verdicts
+from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rollbacks
 from hivemind.curate.distil import find_detector
 from hivemind.errors import InvalidInput, NotFound
@@ -104,7 +104,7 @@ class Review:
         superseded: dict[str, Memory] = {}
         for memory in chosen:
             sides = self.find_other_sides(memory, everywhere=everywhere)
-            superseded |= {side.id: side for side in sides if disputes.may_name(side.scope, memory.scope)}
+            superseded |= {side.id: side for side in sides if verdicts.may_name(side.scope, memory.scope)}
         if both := [memory.id[:8] for memory in chosen if memory.id in superseded]:
             raise InvalidInput(f"{' and '.join(both)} contradict each other; approve the one that is right")
         return tuple(superseded.values())
@@ -129,9 +129,16 @@ class Review:
             facts.append(MemoryAnchored(memory_id=target.id, anchors=anchors))
         return context.change(target, [context.factory.about(target, fact) for fact in facts])
 
-    def batch(self, name: str) -> AbstractContextManager[str]:
+    @contextmanager
+    def batch(self, name: str) -> Iterator[str]:
         """Put everything written in the block into one batch that ``rollback`` can undo; yields its name."""
-        return self._context.batch(name)
+        context = self._context
+        # Swapped, so that every verb in the block writes to the batch without an argument for it.
+        factory, context.factory = context.factory, context.new_batch(name)
+        try:
+            yield context.factory.batch
+        finally:
+            context.factory = factory
 
     def rollback(
         self,
@@ -220,7 +227,7 @@ class Review:
     def find_other_sides(self, memory: Memory, *, everywhere: bool = False) -> tuple[Memory, ...]:
         """Return the visible memories that this one contradicts or that contradict it, newest first."""
         sight = self._context.sight(everywhere=everywhere)
-        return tuple(disputes.find_other_sides(self._context.store.db, memory, sight))
+        return tuple(verdicts.find_other_sides(self._context.store.db, memory, sight))
 
 
 def _make_undecided_item(memory: Memory, against: tuple[Memory, ...]) -> ReviewItem:

@@ -62,7 +62,8 @@ def make_proposal(
     if log.find_ids_about(store.db, [fact.memory_id]):
         # Also if it was rejected or rolled back since: its id follows from the evidence, so it comes only once.
         return ProposalResult(Fate.KNOWN, [])
-    if find_refused_field(store, fact, repo):
+    gate = store.load_gate()
+    if find_refused_field(gate, fact, repo):
         return ProposalResult(Fate.REFUSED, [])
     fact = _word_as_known(store, fact, repo)
     if fact.kind is Kind.DECISION and fact.valid_from:
@@ -73,7 +74,9 @@ def make_proposal(
         fact = replace(fact, supersedes=tuple(rival.id for rival in rivals if rival.period.start < fact.valid_from))
     # Derived, so that two processes that read the same session record the proposal once.
     event_id = EventId(derive_id("proposed", fact.memory_id))
-    result = learn(store, factory, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors)
+    result = learn(
+        store, factory, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors, gate=gate
+    )
     # `learn` returns another id if an existing memory says the same.
     if result.memory_id != fact.memory_id:
         return ProposalResult(Fate.KNOWN, result.events)

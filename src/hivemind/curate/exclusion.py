@@ -9,7 +9,7 @@ from hivemind.model.free_text import iterate_text
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.scope import Scope
 from hivemind.store import Store, log
-from hivemind.store.gate import FieldRefusal
+from hivemind.store.gate import ExclusionGate, FieldRefusal
 from hivemind.store.projections.tombstones import Exclusion
 from hivemind.text.imprint import make_imprint
 
@@ -24,11 +24,10 @@ def find_refusal(store: Store, text: str, repo: str, *, said_by_person: bool = F
 
 
 def find_refused_field(
-    store: Store, fact: MemoryRemembered, repo: str, *, said_by_person: bool = False
+    gate: ExclusionGate, fact: MemoryRemembered, repo: str, *, said_by_person: bool = False
 ) -> FieldRefusal | None:
     """Return which field of a claim is refused; None if all of them are accepted."""
-    fields = [*iterate_text(fact), ("repository", repo)]
-    return store.load_gate().find_refusal(fields, repo, by_person=said_by_person)
+    return gate.find_refusal([*iterate_text(fact), ("repository", repo)], repo, by_person=said_by_person)
 
 
 def compute_imprints(store: Store, scope: Scope, texts: Iterable[str]) -> tuple[str, ...]:

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from hivemind.curate.disputes import end_disputes, may_name
 from hivemind.curate.event_factory import EventFactory
-from hivemind.curate.exclusion import find_refusal, find_refused_field
+from hivemind.curate.exclusion import find_refused_field
 from hivemind.curate.reconcile import ConflictingMemory, reconcile
+from hivemind.curate.verdicts import end_disputes, may_name
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
@@ -24,6 +24,7 @@ from hivemind.model.memory import Channel, Memory, Source
 from hivemind.model.metadata import Metadata, validate_metadata
 from hivemind.model.scope import Scope
 from hivemind.store import Store
+from hivemind.store.gate import ExclusionGate
 from hivemind.store.projections import memories
 
 MOST_DERIVED_SOURCES = 20
@@ -50,11 +51,14 @@ def learn(
     id: EventId | None = None,
     anchors: tuple[Anchor, ...] = (),
     said_by_person: bool = False,
+    gate: ExclusionGate | None = None,
 ) -> LearnResult:
     """Return the events of a claim and its consequences; the caller records them."""
+    gate = gate or store.load_gate()
     # An erased text must not come back as the quotation of a source.
-    fact = _cut_erased_quotes(store, fact)
-    if refusal := find_refused_field(store, fact, repo, said_by_person=said_by_person):
+    cut_erased = gate.watch.replace_erased_texts
+    fact = replace(fact, sources=tuple(replace(source, quote=cut_erased(source.quote)) for source in fact.sources))
+    if refusal := find_refused_field(gate, fact, repo, said_by_person=said_by_person):
         # The refusal is recorded for this person only, even if the text was meant for the team.
         scope = Scope.PROJECT if repo else Scope.USER
         record = factory.event(WriteRefused(what="a memory", rule=refusal.rule), scope, repo)
@@ -85,12 +89,6 @@ def learn(
     return LearnResult(fact.memory_id, events)
 
 
-def why_refused(store: Store, text: str, repo: str, *, said_by_person: bool) -> str:
-    """Return the rule that keeps a text out because its value was rejected or erased; empty if none does."""
-    reason = find_refusal(store, text, repo, said_by_person=said_by_person)
-    return f"its value was {reason} before" if reason else ""
-
-
 def strip_local_references(fact: MemoryRemembered, old_memories: list[Memory]) -> MemoryRemembered:
     """Remove from a claim for the team what refers to anything that stays on this machine."""
     return replace(
@@ -105,11 +103,6 @@ def _strip_source(source: Source) -> Source:
     # A note of an agent lies in the home directory of one person; files of the repository are everybody's.
     file, lines = ("", "") if source.file.startswith("~/") else (source.file, source.lines)
     return replace(source, session_id="", event="", quote="", file=file, lines=lines)
-
-
-def _cut_erased_quotes(store: Store, fact: MemoryRemembered) -> MemoryRemembered:
-    cut_erased = store.load_gate().watch.replace_erased_texts
-    return replace(fact, sources=tuple(replace(source, quote=cut_erased(source.quote)) for source in fact.sources))
 
 
 def _anchor(factory: EventFactory, memory_id: MemoryId, anchors: tuple[Anchor, ...], event: Event) -> list[Event]:

@@ -11,7 +11,7 @@ from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source
 from hivemind.model.runs import SessionRun, list_runs
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.text.repetition import is_same_topic
+from hivemind.text.contradiction import is_same_topic
 
 if TYPE_CHECKING:
     # Its patterns take 8 ms to compile, and a hook at an action needs none of them.

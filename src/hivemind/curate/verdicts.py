@@ -1,8 +1,7 @@
-"""Makes the events of a reviewer's decision about a memory, and of what follows for the memories it contradicts."""
+"""Makes the events of a reviewer's decision about a memory, and finds and settles its disputes with others."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from hivemind.curate.disputes import end_disputes, find_other_sides, may_name
 from hivemind.curate.event_factory import EventFactory
 from hivemind.model.events import (
     DisputeSettled,
@@ -15,13 +14,13 @@ from hivemind.model.events import (
     MemoryRetracted,
     MemorySuperseded,
 )
-from hivemind.model.ids import MemoryId
 from hivemind.model.memory import CURRENT_STATUSES, Channel, Memory, Status
-from hivemind.model.scope import Visibility
+from hivemind.model.scope import Scope, Visibility
 from hivemind.store import Store
+from hivemind.store.database import Database
 from hivemind.store.projections import memories
+from hivemind.text.contradiction import is_same_statement
 from hivemind.text.normalise import digest_value
-from hivemind.text.repetition import is_same_statement
 
 
 def approve(store: Store, factory: EventFactory, memory: Memory, reason: str, sight: Visibility) -> list[Event]:
@@ -73,7 +72,7 @@ def reject(store: Store, factory: EventFactory, memory: Memory, reason: str) -> 
 
 def restore(store: Store, factory: EventFactory, memory: Memory, reason: str) -> list[Event]:
     """Restore a memory; what it contradicts is disputed again, as far as it still stands."""
-    standing = _load_standing(store, memory.contradicts)
+    standing = [other for other in memories.get_all(store.db, memory.contradicts) if other.status in CURRENT_STATUSES]
     gone_ids = set(memory.contradicts) - {other.id for other in standing}
     disputes = [
         factory.about(other, MemoryDisputed(memory_id=other.id, against=memory.id))
@@ -110,5 +109,31 @@ def _withdraw(store: Store, factory: EventFactory, memory: Memory, fact: Fact) -
     return [factory.about(memory, fact), *end_disputes(store.db, factory, memory)]
 
 
-def _load_standing(store: Store, ids: tuple[MemoryId, ...]) -> list[Memory]:
-    return [memory for memory in memories.get_all(store.db, ids) if memory.status in CURRENT_STATUSES]
+def may_name(about: Scope, other: Scope) -> bool:
+    """Whether an event about one memory may name another; team events must not name private memories."""
+    return about is not Scope.TEAM or other is Scope.TEAM
+
+
+def find_other_sides(db: Database, memory: Memory, sight: Visibility) -> list[Memory]:
+    """Find the standing memories in sight that a memory contradicts or that contradict it, newest first."""
+    ids = [other.id for other in _find_opponents(db, memory)]
+    standing = [other for other in memories.get_visible(db, ids, sight) if other.status in CURRENT_STATUSES]
+    return sorted(standing, key=lambda other: (other.recorded_at, other.id), reverse=True)
+
+
+def _find_opponents(db: Database, memory: Memory) -> list[Memory]:
+    # A proposal casts no doubt on what it contradicts, and the team's memories name no private ones, so one of the two
+    # may not name the other.
+    opponents = (*memories.get_all(db, memory.contradicts), *memories.find_opposed(db, memory.id))
+    return list({other.id: other for other in opponents if other.id != memory.id}.values())
+
+
+def end_disputes(
+    db: Database, factory: EventFactory, memory: Memory, *, except_ids: Collection[str] = ()
+) -> list[Event]:
+    """Make the events that end every dispute with a memory that no longer stands."""
+    return [
+        factory.about(other, DisputeSettled(memory_id=other.id, against=memory.id))
+        for other in _find_opponents(db, memory)
+        if other.id not in except_ids and memory.id in other.contradicts and may_name(other.scope, memory.scope)
+    ]

@@ -20,7 +20,7 @@ from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRE
 from hivemind.store.projections.vectors import hash_place
 from hivemind.store.visibility import VISIBLE
 from hivemind.text.scripts import GRAM_MARK
-from hivemind.text.terms import expand_question
+from hivemind.text.thesaurus import expand_question
 from hivemind.text.tokenise import extract_phrases
 
 if TYPE_CHECKING:

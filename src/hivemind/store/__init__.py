@@ -122,7 +122,8 @@ class Store(Closeable):
         return gate
 
     def _list_known_keys(self) -> dict[Scope, tuple[bytes, ...]]:
-        return {scope: self.known_keys_for(scope) for scope in Scope}
+        own_keys = self.known_keys_for(Scope.USER)
+        return {Scope.USER: own_keys, Scope.PROJECT: own_keys, Scope.TEAM: self.known_keys_for(Scope.TEAM)}
 
     @property
     def chain(self) -> str:

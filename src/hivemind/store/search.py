@@ -18,7 +18,7 @@ from hivemind.store.projections.filters import MAX_MATCHES, pick_rare_words
 from hivemind.store.projections.vectors import KEY_BYTES, SESSION_SCOPE, checksum, hash_place
 from hivemind.store.visibility import VISIBLE, bind_sight
 from hivemind.text.scripts import is_unspaced
-from hivemind.text.terms import expand_question
+from hivemind.text.thesaurus import expand_question
 from hivemind.text.tokenise import extract_phrases, extract_terms
 
 if TYPE_CHECKING:

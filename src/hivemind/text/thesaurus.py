@@ -1,4 +1,4 @@
-"""Find the concepts of software work that a text mentions, whatever word, abbreviation, product or language it uses.
+"""The terms by which texts are searched, above all concepts, whatever word, product or language names them.
 
 A line of ``thesaurus.tsv`` is a concept and its expressions; ``*`` stands for any ending. The embedding model is small
 and English: it does not know that pnpm is a package manager, nor that 密码 is a password.
@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hivemind.errors import Unavailable
-from hivemind.text.scripts import INDIC, UNSPACED, WORD, fold
+from hivemind.text.scripts import INDIC, UNSPACED, WORD, fold, split_grams, split_pairs
+from hivemind.text.tokenise import extract_terms, split_identifiers
 
 FILE = Path(__file__).with_name("thesaurus.tsv")
 JOINED = f"\u0590-\u07ff{INDIC}{UNSPACED}"
@@ -25,6 +26,8 @@ HEAD_LETTERS = 3
 LONG_WORD, LONG_PART = 10, 6
 """Letters: an expression of six counts inside a word of ten, as in ``Produktivdatenbank``."""
 SPACED_WORD = re.compile(r"\S+")
+CONCEPT_MARK = "ǁ"
+"""Begins every concept, so that a concept is not taken for a word."""
 
 
 # A tuple, because 2,240 of them are made at the start and a frozen dataclass takes three times as long.
@@ -47,6 +50,22 @@ def find_concepts(text: str) -> list[str]:
             if (is_part or is_whole) and words.startswith(expression.text, start):
                 concepts[expression.concept] = None
     return list(concepts)
+
+
+def expand_text(text: str) -> str:
+    """Return what is indexed beside a text: parts of identifiers and of words that are not English, and concepts."""
+    return " ".join(
+        filter(None, (split_identifiers(text), *split_pairs(text), *split_grams(text), *_list_concepts(text)))
+    )
+
+
+def expand_question(question: str) -> list[str]:
+    """Return the terms that a question is searched by."""
+    return [*extract_terms(question), *split_grams(question), *_list_concepts(question)]
+
+
+def _list_concepts(text: str) -> list[str]:
+    return [CONCEPT_MARK + concept.replace(" ", "") for concept in find_concepts(text)]
 
 
 def name_concepts(text: str) -> str:

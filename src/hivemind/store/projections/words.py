@@ -12,7 +12,7 @@ from hivemind.store.projections import vectors
 from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters
 from hivemind.store.visibility import VISIBLE
 from hivemind.text.scripts import split_pairs
-from hivemind.text.terms import expand_text
+from hivemind.text.thesaurus import expand_text
 from hivemind.text.tokenise import split_identifiers, split_passages
 
 TABLES = ("word_counts", "words", "passages")
