@@ -96,7 +96,7 @@ class Actions:
         return self._answers.at_action(query, hits.values(), heading, Occasion.SUBAGENT)
 
     def _find_last_prompt(self) -> str:
-        waiting = self._context.read_waiting_session()
+        waiting = self._answers.read_waiting_session()
         last_prompt = waiting.last_prompt if waiting else ""
         return last_prompt or sessions.find_last_prompt(self._context.store.db, self._context.author.session_id)
 

@@ -4,9 +4,11 @@ import hashlib
 import hmac
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hivemind import recall
 from hivemind.app.context import Context
@@ -15,9 +17,9 @@ from hivemind.app.low_priority import used_cpu_seconds
 from hivemind.app.shared_sessions import shared_sessions
 from hivemind.codebase import touched_together
 from hivemind.codebase.named_files import find_named_files
-from hivemind.errors import StoreError, Unavailable
+from hivemind.errors import StoreError, StoreUnwritable, Unavailable
 from hivemind.formats import timestamps
-from hivemind.model.events import MemoriesRecalled, ShownMemory, ShownSessionPassage
+from hivemind.model.events import Event, MemoriesRecalled, ShownMemory, ShownSessionPassage
 from hivemind.model.ids import ReceiptId
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import CODE_BEHIND, Hit, Occasion, Query, Recall, Receipt
@@ -28,8 +30,12 @@ from hivemind.recall import sessions as past_sessions
 from hivemind.recall.conflict import drop_last, join_sides, mark_conflicts
 from hivemind.recall.prompt import find_for_prompt
 from hivemind.recall.staleness import Judge, label_stale
+from hivemind.store.database import READER_SECONDS
 from hivemind.store.projections import memories, receipts, sessions
 from hivemind.text.clean import validate_text
+
+if TYPE_CHECKING:
+    from hivemind.capture.waiting import WaitingSession
 
 EMBEDDED_PER_RECALL = 32
 """How many passages a recall embeds before it answers; about a third of a second when it is that far behind."""
@@ -134,8 +140,36 @@ class Answers:
         )  # fmt: skip
         # A receipt is the person's own, whatever was recalled.
         event = context.factory.event(fact, Scope.USER, "")
-        context.record_receipt(event)
+        self._record_receipt(event)
         return replace(answer, receipt=ReceiptId(event.id))
+
+    def _record_receipt(self, event: Event) -> None:
+        """Record what was shown to somebody; if nobody can write now, whoever opens the store next records it."""
+        context = self._context
+        try:
+            with context.store.db.waiting_at_most(READER_SECONDS):
+                context.store.record_receipt(event)
+        except StoreUnwritable:
+            # The spool belongs to the default store. A hub has none, and there a receipt must not get lost.
+            if context.home is None:
+                raise
+            if context.store.directory == context.home:
+                context.has_waiting_lines = True
+                # Imported here for the same reason as below.
+                from hivemind.capture import waiting
+
+                with suppress(OSError):
+                    waiting.leave_receipt(str(context.home), event)
+
+    def read_waiting_session(self) -> "WaitingSession | None":
+        """Read what the spool has of the author's session; None unless something could not be recorded."""
+        context = self._context
+        if context.home is None or not context.has_waiting_lines:
+            return None
+        # Hardly ever needed, and a hook pays for each import.
+        from hivemind.capture import waiting
+
+        return waiting.read_session(str(context.home), context.author.session_id)
 
     def brief(self) -> Recall:
         """Return the brief of this repository; empty if the session got it already."""
@@ -320,7 +354,7 @@ class Answers:
         # Receipts of this one session, whichever repository its memories came from.
         own = Visibility.of(self._context.repository, everywhere=True)
         lines = receipts.find_by_session(db, session, own, 10_000)
-        if waiting := self._context.read_waiting_session():
+        if waiting := self.read_waiting_session():
             since = max(since, waiting.last_compaction)
             lines += [line for event in waiting.receipts for line in receipts.list_lines(event)]
         return [line for line in lines if line.at > since]

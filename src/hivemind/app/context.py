@@ -3,8 +3,7 @@
 import importlib
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -16,7 +15,7 @@ from hivemind.app.checkout import Checkout
 from hivemind.capture import background
 from hivemind.capture.redact import collect_secrets, redact
 from hivemind.curate.event_factory import EventFactory
-from hivemind.errors import InvalidInput, NotFound, Refused, StoreUnwritable, Unavailable
+from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.formats import timestamps
 from hivemind.formats.timestamps import When
 from hivemind.model.claim import Claim
@@ -28,13 +27,11 @@ from hivemind.model.recall import Detail, Query
 from hivemind.model.scope import Repository, Scope, Visibility
 from hivemind.settings import Settings
 from hivemind.store import Store, log
-from hivemind.store.database import READER_SECONDS
 from hivemind.store.projections import memories, repositories, sessions
 from hivemind.system import BackgroundProcess
 from hivemind.text.clean import check_text, parse_tags, validate_text
 
 if TYPE_CHECKING:
-    from hivemind.capture.waiting import WaitingSession
     from hivemind.curate.learn import LearnResult
     from hivemind.curate.statement_forms import Judge
     from hivemind.recall.embeddings import SemanticIndex
@@ -183,32 +180,6 @@ class Context:
         """Record events, and the id of this working tree if it is new."""
         return self.store.record([*self.new_names([self.repository]), *events])
 
-    def record_receipt(self, event: Event) -> None:
-        """Record what was shown to somebody; if nobody can write now, whoever opens the store next records it."""
-        try:
-            with self.store.db.waiting_at_most(READER_SECONDS):
-                self.store.record_receipt(event)
-        except StoreUnwritable:
-            # The spool belongs to the default store. A hub has none, and there a receipt must not get lost.
-            if self.home is None:
-                raise
-            if self.store.directory == self.home:
-                self.has_waiting_lines = True
-                # Imported here for the same reason as below.
-                from hivemind.capture import waiting
-
-                with suppress(OSError):
-                    waiting.leave_receipt(str(self.home), event)
-
-    def read_waiting_session(self) -> "WaitingSession | None":
-        """Read what the spool has of the author's session; None unless something could not be recorded."""
-        if self.home is None or not self.has_waiting_lines:
-            return None
-        # Hardly ever needed, and a hook pays for each import.
-        from hivemind.capture import waiting
-
-        return waiting.read_session(str(self.home), self.author.session_id)
-
     def record_claim(self, result: "LearnResult") -> MemoryId:
         """Record the events of a claim and return the memory that says it; raises ``ClaimRefused``."""
         if result.refusal:
@@ -229,16 +200,6 @@ class Context:
         # With random bytes, because two runs may start in the same millisecond.
         batch = f"{name}-{derive_id(name, self.now, os.urandom(8).hex())[:8]}"
         return replace(self.factory, batch=batch)
-
-    @contextmanager
-    def batch(self, name: str) -> Iterator[str]:
-        """Put everything written in the block into one batch that can be rolled back; yields its name."""
-        # Swapped, so that every verb in the block writes to the batch without an argument for it.
-        factory, self.factory = self.factory, self.new_batch(name)
-        try:
-            yield self.factory.batch
-        finally:
-            self.factory = factory
 
     def require_person(self, what: str) -> None:
         """Refuse agents, unless the settings let them review."""
@@ -343,10 +304,6 @@ class Context:
     def past(self, when: When) -> str:
         """Parse a time in the past, such as ``2h`` or a date; empty for an empty text."""
         return timestamps.parse_past(when, self.clock()) if when else ""
-
-    def deadline(self, when: When) -> str:
-        """Parse a time in the future, such as ``28d`` or a date; empty for an empty text."""
-        return timestamps.parse_deadline(when, self.clock()) if when else ""
 
     def edited_files(self, claim: Claim) -> list[str]:
         """The files that were edited so far in the session of a claim."""
