@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind.store import Store
-from hivemind.store.projections.filters import MAX_MATCHES
+from hivemind.store.visibility import MAX_MATCHES
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from hivemind.hub.transport import Transport
 from hivemind.model.events import EntriesRefused, Event
 from hivemind.model.team import LogPage, Membership, Role, SyncResult, Welcome
 from hivemind.store import Store, log, projector, sync_state
-from hivemind.store.reception import strip_excluded
 
 PAGE_ENTRIES = 200
 
@@ -164,7 +163,7 @@ def _take_in(store: Store, page: LogPage, follow: EraseFollowUp) -> tuple[int, i
         for head in page.heads:
             sync_state.claim_chain(store.db, head.chain, head.person)
         sync_state.save_heads(store.db, (head for head in page.heads if head.seal))
-        events = store.append_received(strip_excluded(store, page.entries))
+        events = store.append_received(store.load_own_gate().strip_excluded(page.entries))
         store.record(consequences)
         refused_ids = [
             entry_id for event in events if isinstance(event.fact, EntriesRefused) for entry_id in event.fact.bodies

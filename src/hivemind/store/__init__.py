@@ -121,6 +121,10 @@ class Store(Closeable):
             self._gate = gate = ExclusionGate(self.db, self._list_known_keys())
         return gate
 
+    def load_own_gate(self) -> ExclusionGate:
+        """Load what this person's own verdicts keep out; a hub applies the team's verdicts itself."""
+        return ExclusionGate(self.db, dict.fromkeys((Scope.USER, Scope.PROJECT), self.known_keys_for(Scope.USER)))
+
     def _list_known_keys(self) -> dict[Scope, tuple[bytes, ...]]:
         own_keys = self.known_keys_for(Scope.USER)
         return {Scope.USER: own_keys, Scope.PROJECT: own_keys, Scope.TEAM: self.known_keys_for(Scope.TEAM)}

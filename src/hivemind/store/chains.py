@@ -9,8 +9,11 @@ from hivemind.model.events import Event
 from hivemind.model.ids import shorten_id
 from hivemind.model.scope import Scope
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header
-from hivemind.store import log
+from hivemind.store import log, sync_state
 from hivemind.store.database import Database
+
+TAIL = "d.id = ? AND e.device_seq > ? ORDER BY e.device_seq"
+"""Matches the entries of a chain after a number."""
 
 
 def append_received(
@@ -74,16 +77,16 @@ def _free_id(db: Database, entry_id: str) -> bool:
 
 def has_header(db: Database, header: Header) -> bool:
     """Whether the log has this entry in its place of its chain."""
-    sql = f"{log.SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq = ?"
-    return any(entry.header == header for _, entry in log.parse_entry_rows(db.execute(sql, header.device, header.seq)))
+    entries = log.read_wire_entries(db, "d.id = ? AND e.device_seq = ?", header.device, header.seq)
+    return any(entry.header == header for _, entry in entries)
 
 
 def move_tail(db: Database, device: str, new_device: str, after: int, *, is_shared: bool) -> None:
     """Move the newest entries of a chain to another one, because a copy of the store has continued it differently."""
     key, _, _ = log.ensure_chain(db, device, is_shared=is_shared)
     new_key, seq, last_hash = log.ensure_chain(db, new_device, is_shared=is_shared)
-    tail_sql = f"{log.SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq > ? ORDER BY e.device_seq"
-    for position, entry in list(log.parse_entry_rows(db.execute(tail_sql, device, after))):
+    last_kept_hash = sync_state.find_hash(db, device, after) or FIRST_PREVIOUS_HASH
+    for position, entry in log.read_wire_entries(db, TAIL, device, after):
         seq += 1
         header = entry.header._replace(device=new_device, seq=seq, prev_hash=last_hash)
         last_hash = header.hash
@@ -94,9 +97,6 @@ def move_tail(db: Database, device: str, new_device: str, after: int, *, is_shar
             new_key, seq, header.prev_hash, *suffixes, position,
         )  # fmt: skip
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", seq, last_hash, new_key)
-    kept_sql = f"{log.SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq = ?"
-    last_kept = [entry.header.hash for _, entry in log.parse_entry_rows(db.execute(kept_sql, device, after))]
-    last_kept_hash = last_kept[0] if last_kept else FIRST_PREVIOUS_HASH
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", after, last_kept_hash, key)
 
 
@@ -106,8 +106,7 @@ def follow_move(db: Database, chain: str, after: int, entries: Sequence[wire.Wir
     Nothing is moved, and the result is false, if the chain continues differently here: then this is what the device
     wrote before its store was put back.
     """
-    tail_sql = f"{log.SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq > ? ORDER BY e.device_seq"
-    ids = [entry.header.id for _, entry in log.parse_entry_rows(db.execute(tail_sql, chain, after))]
+    ids = [entry.header.id for _, entry in log.read_wire_entries(db, TAIL, chain, after)]
     if not ids or ids != [entry.header.id for entry in entries[: len(ids)]]:
         return False
     move_tail(db, chain, entries[0].header.device, after, is_shared=False)

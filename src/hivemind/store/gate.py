@@ -5,10 +5,24 @@ from dataclasses import replace
 
 from hivemind.errors import Refused
 from hivemind.formats.dataclass import dataclass
-from hivemind.model.events import Event, Fact, MemoryErased, MemoryFact, MemoryRemembered
+from hivemind.model.events import (
+    NAME_BY_FACT,
+    Event,
+    Fact,
+    MemoryErased,
+    MemoryFact,
+    MemoryRejected,
+    MemoryRemembered,
+    MemoryRetracted,
+    MemoryRolledBack,
+    MemorySuperseded,
+)
 from hivemind.model.free_text import change_text, iterate_text
 from hivemind.model.ids import EventId
+from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
+from hivemind.model.wire import WireEntry
+from hivemind.store import log
 from hivemind.store.database import Database
 from hivemind.store.projections import tombstones
 from hivemind.store.projections.tombstones import Exclusion
@@ -18,6 +32,8 @@ from hivemind.text.normalise import digest_value
 
 FEWEST_WORDS = 2
 """Of a whole field other than the text that equals an excluded value; a single word is a tag like any other."""
+WITHDRAWALS = (MemoryRejected, MemoryRetracted, MemoryRolledBack, MemorySuperseded)
+"""They only take something away, and an entry cannot be changed: a reason in them is not worth losing the verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +114,23 @@ class ExclusionGate:
             if (reason := tombstones.find_refusal(self._db, field_values, repo, by_person=by_person, besides=besides))
         )
 
-    def is_cleaned(self, event: Event) -> bool:
-        """Whether an event has an erased text in it."""
-        return not self.is_empty and self._clean(event) != event
+    def strip_excluded(self, entries: Sequence[WireEntry]) -> list[WireEntry]:
+        """Return entries that another device sent, without content where it has an excluded text."""
+        # A first sync brings every memory of another machine, and most people have rejected nothing.
+        if self.is_empty:
+            return list(entries)
+        return [
+            replace(entry, salt=b"", content=None) if entry.event and self._is_excluded(entry.event) else entry
+            for entry in entries
+        ]
+
+    def _is_excluded(self, event: Event) -> bool:
+        if is_written(event.fact):
+            by_person = event.channel is Channel.PERSON
+            fields = iterate_text(event.fact)
+            refusal = self.find_refusal(fields, event.repo, by_person=by_person, besides=event.about)
+            return refusal is not None and not isinstance(event.fact, WITHDRAWALS)
+        return NAME_BY_FACT.get(type(event.fact)) in log.REPEATING_FACTS and self._clean(event) != event
 
     def _clean(self, event: Event) -> Event:
         if not self.watch:

@@ -11,7 +11,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import cast
+from typing import Any, cast
 
 from hivemind.formats.codec import from_row, to_plain
 from hivemind.formats.dataclass import dataclass
@@ -435,6 +435,7 @@ def verify(db: Database) -> list[ChainBreak]:
     broken: list[ChainBreak] = []
     for device, last_seq, last_hash in db.execute("SELECT id, last_seq, last_hash FROM devices"):
         seq, expected_hash = 0, FIRST_PREVIOUS_HASH
+        faults: list[tuple[int, str]] = []
         rows = db.stream(f"{SELECT_ENTRIES} WHERE d.id = ? ORDER BY e.device_seq", device)
         for position, entry in parse_entry_rows(rows):
             seq += 1
@@ -442,21 +443,23 @@ def verify(db: Database) -> list[ChainBreak]:
             # Gaps are accepted only where a repair recorded that the entries are lost.
             is_gap = seq < entry_seq and all((device, number) in lost_entries for number in range(seq, entry_seq))
             if not is_gap and (entry_seq != seq or entry.header.prev_hash != expected_hash):
-                broken.append(ChainBreak(device=device, device_seq=seq, why="the chain is broken before this entry"))
+                faults.append((seq, "the chain is broken before this entry"))
             seq = entry_seq
             if not entry.is_sealed:
-                broken.append(ChainBreak(device=device, device_seq=seq, why="the content was changed"))
+                faults.append((seq, "the content was changed"))
             if entry.content is None and not (entry.header.id in removed_ids or position in absent_positions):
-                broken.append(
-                    ChainBreak(device=device, device_seq=seq, why="the content is missing, but was not erased")
-                )
+                faults.append((seq, "the content is missing, but was not erased"))
             expected_hash = entry.header.hash
         # A chain whose end was cut off is consistent in itself; only the record of the device reveals it.
         if (seq, expected_hash) != (last_seq, last_hash):
-            broken.append(
-                ChainBreak(device=device, device_seq=last_seq, why="the newest entries are missing or changed")
-            )
+            faults.append((last_seq, "the newest entries are missing or changed"))
+        broken += [ChainBreak(device=device, device_seq=seq, why=why) for seq, why in faults]
     return broken
+
+
+def read_wire_entries(db: Database, condition: str, *values: Any) -> list[tuple[int, wire.WireEntry]]:
+    """The entries for which a condition on ``events e`` and ``devices d`` is true, with their positions."""
+    return list(parse_entry_rows(db.execute(f"{SELECT_ENTRIES} WHERE {condition}", *values)))
 
 
 def parse_entry_rows(rows: Iterable[Row]) -> Iterator[tuple[int, wire.WireEntry]]:
@@ -470,9 +473,7 @@ def parse_entry_rows(rows: Iterable[Row]) -> Iterator[tuple[int, wire.WireEntry]
 
 def read_header(db: Database, position: int) -> Header:
     """The header of the entry at a position."""
-    return next(
-        entry.header for _, entry in parse_entry_rows(db.execute(f"{SELECT_ENTRIES} WHERE e.position = ?", position))
-    )
+    return read_wire_entries(db, "e.position = ?", position)[0][1].header
 
 
 def find_person(db: Database, chain: str) -> str:

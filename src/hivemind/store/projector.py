@@ -51,11 +51,19 @@ def rebuild(db: Database, progress: Callable[[int, int], None] = lambda position
     """Empty every derived table and fill it again from the log."""
     with db.transaction():
         create_tables(db)
-        position, last = 0, log.last_position(db)
-        while page := log.read_events(db, position, PAGE):
+        replay(db, 0, progress)
+
+
+def replay(db: Database, position: int, progress: Callable[[int, int], None]) -> int:
+    """Update the projections with the events after a position, page by page; return the last position."""
+    last = log.last_position(db)
+    while page := log.read_events(db, position, PAGE):
+        # One transaction a page, also where temporary tables stand before the derived ones.
+        with db.reading():
             apply(db, page)
-            position = page[-1][0]
-            progress(position, last)
+        position = page[-1][0]
+        progress(position, max(last, position))
+    return position
 
 
 def create_tables(db: Database) -> None:

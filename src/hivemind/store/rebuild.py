@@ -29,13 +29,13 @@ def rebuild_beside(
     last = log.last_position(db)
     history = _read_history(db, last)
     with _shadow_tables(db):
-        position = _replay(db, 0, progress)
+        position = projector.replay(db, 0, progress)
         with db.transaction():
             if _read_history(db, last) != history:
                 # Rare: the log was replaced, or entries got or lost their content other than by an erasure.
                 _create(db, "temp")
                 position = 0
-            _replay(db, position, progress)
+            projector.replay(db, position, progress)
             _replace_tables(db)
 
 
@@ -81,18 +81,6 @@ def _drop(db: Sqlite, schema: str) -> None:
     # Tables that refer to others are dropped before them.
     for table in (table for owner in reversed(projector.OWNERS) for table in owner.TABLES):
         db.execute(f"DROP TABLE IF EXISTS {schema}.{table}")
-
-
-def _replay(db: Sqlite, position: int, progress: Callable[[int, int], None]) -> int:
-    """Apply the entries after a position, page by page; return the last position."""
-    last = log.last_position(db)
-    while page := log.read_events(db, position, projector.PAGE):
-        # One transaction of the temporary tables; the store itself is only read.
-        with db.reading():
-            projector.apply(db, page)
-        position = page[-1][0]
-        progress(position, max(last, position))
-    return position
 
 
 def _replace_tables(db: Sqlite) -> None:

@@ -136,7 +136,7 @@ def replace_damaged_store(directory: Path) -> Iterator[Store]:
 
 def read_exclusions(db: Database) -> list[Event]:
     """The erasures, rejections and restorations of a log, to be appended to another."""
-    entries = log.parse_entry_rows(db.stream(f"{log.SELECT_ENTRIES} WHERE {IS_EXCLUSION} ORDER BY e.position"))
+    entries = log.read_wire_entries(db, f"{IS_EXCLUSION} ORDER BY e.position")
     return [entry.event for _, entry in entries if entry.event]
 
 

@@ -14,9 +14,8 @@ from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, PassageHit, Row, Vector
 from hivemind.store.projections import session_passages, words
-from hivemind.store.projections.filters import MAX_MATCHES, pick_rare_words
 from hivemind.store.projections.vectors import KEY_BYTES, SESSION_SCOPE, checksum, hash_place
-from hivemind.store.visibility import VISIBLE, bind_sight
+from hivemind.store.visibility import MAX_MATCHES, VISIBLE, bind_sight, pick_rare_words
 from hivemind.text.scripts import is_unspaced
 from hivemind.text.thesaurus import expand_question
 from hivemind.text.tokenise import extract_phrases, extract_terms

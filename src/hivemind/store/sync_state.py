@@ -53,17 +53,13 @@ def upgrade(db: Database) -> None:
 
 def read_page(db: Database, after: int, limit: int) -> list[tuple[int, WireEntry]]:
     """The next entries of all shared chains with their positions, in order of arrival."""
-    sql = f"{log.SELECT_ENTRIES} WHERE d.shared = 1 AND e.position > ? ORDER BY e.position LIMIT ?"
-    return list(log.parse_entry_rows(db.execute(sql, after, limit)))
+    return log.read_wire_entries(db, "d.shared = 1 AND e.position > ? ORDER BY e.position LIMIT ?", after, limit)
 
 
 def read_chain(db: Database, chain: str, after: int, limit: int, *, is_shared: bool = True) -> list[WireEntry]:
     """The next entries of one chain: one that a team shares, unless the caller says that it is a person's own."""
-    rows = db.execute(
-        f"{log.SELECT_ENTRIES} WHERE d.shared = ? AND d.id = ? AND e.device_seq > ? ORDER BY e.device_seq LIMIT ?",
-        int(is_shared), chain, after, limit,
-    )  # fmt: skip
-    return [entry for _, entry in log.parse_entry_rows(rows)]
+    condition = "d.shared = ? AND d.id = ? AND e.device_seq > ? ORDER BY e.device_seq LIMIT ?"
+    return [entry for _, entry in log.read_wire_entries(db, condition, int(is_shared), chain, after, limit)]
 
 
 def find_erasing_entries(db: Database, batch: str) -> list[tuple[str, int]]:

@@ -7,7 +7,6 @@ from hivemind.errors import InvalidInput, Refused
 from hivemind.model.events import Event
 from hivemind.model.wire import WireEntry
 from hivemind.store import Store, chains, sync_state
-from hivemind.store.reception import strip_excluded
 from hivemind.sync import keys
 from hivemind.sync.files import Epoch, Folder, Head, Segment, unpack_segment
 from hivemind.sync.state import DeviceState
@@ -137,7 +136,8 @@ class SegmentReader:
         with self._store.db.transaction():
             # Before the entries are applied, because afterwards nothing is left to compare copies with.
             consequences = self._follow(erased_ids) if erased_ids else []
-            events = self._store.append_received(strip_excluded(self._store, entries), is_shared=False)
+            admitted_entries = self._store.load_own_gate().strip_excluded(entries)
+            events = self._store.append_received(admitted_entries, is_shared=False)
             self._store.record(consequences)
         if erased_ids:
             self._clean(erased_ids)

@@ -17,8 +17,7 @@ from hivemind.model.scope import Visibility
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.projections import words
-from hivemind.store.projections.filters import MATCHES_FILTERS, bind_filters
-from hivemind.store.visibility import VISIBLE, bind_sight
+from hivemind.store.visibility import MATCHES_FILTERS, VISIBLE, bind_filters, bind_sight
 from hivemind.text.clean import first_line
 from hivemind.text.fence import quote_line
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 
 from hivemind.model.recall import Query
 from hivemind.store.database import Database, Vector
-from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters
-from hivemind.store.visibility import VISIBLE
+from hivemind.store.visibility import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters
 
 TABLES = ("vectors", "vector_blocks", "vectors_wanted")
 SCHEMA = """
