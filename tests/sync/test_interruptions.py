@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hivemind import Hivemind
 from hivemind.store import log
-from hivemind.sync.folders import DirectoryFolder
+from hivemind.sync.folders import Folder
 from tests.sync.machines import Machines, list_texts, set_up, sync_all
 
 
@@ -13,7 +13,7 @@ class Stopped(Exception):
     """The process ended here."""
 
 
-class StoppingFolder(DirectoryFolder):
+class StoppingFolder(Folder):
     """A folder in which the process ends at a certain change: before it, or after it."""
 
     def __init__(self, root: Path, last_step: int) -> None:

@@ -4,7 +4,9 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from hivemind.sync.folders import Folder
 from lab.evals.simulation.machines import Crash
 
 
@@ -48,14 +50,14 @@ class Carrier:
         return {name: versions[-1] for name, versions in self.files.items() if versions[-1] is not None}
 
 
-class View:
+class View(Folder):
     """The folder as one machine sees it."""
 
     def __init__(self, carrier: Carrier, crashes: Callable[[], bool]) -> None:
+        super().__init__(Path())
         self._carrier, self._crashes = carrier, crashes
         self.files: dict[str, bytes] = {}
         self.waiting: set[str] = set()
-        self.refused: dict[str, str] = {}
 
     def list_names(self) -> list[str]:
         """Return the names of all files that are here."""

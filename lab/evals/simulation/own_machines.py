@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
+from typing import Any
 
 from hivemind import Scope
 from hivemind import store as store_module
-from hivemind.app.devices import Choices
 from hivemind.curate import erase
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.model import ids
@@ -28,7 +28,7 @@ from hivemind.sync import files as files_module
 from hivemind.sync import keys, writer
 from hivemind.sync.files import EPOCHS, HEAD, Epoch, unpack_head
 from hivemind.sync.reader import load_segment
-from hivemind.sync.state import DeviceState, load_state
+from hivemind.sync.state import Choices, DeviceState, load_state
 from lab.evals.simulation import promises
 from lab.evals.simulation.carrier import Carrier, View
 from lab.evals.simulation.machines import REPOSITORY, Crash, Fragile, Machine, make_empty_store, read_bytes
@@ -315,7 +315,7 @@ def _private_memories(machine: Machine) -> list[Memory]:
 
 def _read_all(files: dict[str, bytes], epochs: tuple[Epoch, ...]) -> str:
     """Return the content of every entry in the folder that these keys open."""
-    folder = SimpleNamespace(read=files.get)
+    folder: Any = SimpleNamespace(read=files.get)
     entries: list[WireEntry] = []
     for name, content in files.items():
         directory, _, file = name.partition("/")

@@ -7,6 +7,7 @@ from typing import Any
 from hivemind.app import devices
 from hivemind.store import Store, sync_state
 from hivemind.sync import epochs, exchange, reader, writer
+from hivemind.sync.state import Choices
 
 Change = tuple[object, str, Any]
 
@@ -57,8 +58,8 @@ def removed_chains_are_dropped() -> list[Change]:
 
 def everything_travels() -> list[Change]:
     """Sessions travel without being asked for."""
-    real = writer.select_content
-    return [(writer, "select_content", lambda entry, state, ids: real(entry, replace(state, with_sessions=True), ids))]
+    real, choices = writer.select_content, Choices(with_sessions=True)
+    return [(writer, "select_content", lambda entry, state, ids: real(entry, replace(state, choices=choices), ids))]
 
 
 def unreadable_machines_are_forgotten() -> list[Change]:

@@ -21,22 +21,15 @@ from hivemind.store import sync_state
 from hivemind.store.projections import memories, peers, sessions
 from hivemind.sync import epochs, keys
 from hivemind.sync.exchange import ExchangeReport, OtherDevice, exchange, look, settle_identity
-from hivemind.sync.files import Epoch, Folder, Head, new_name
-from hivemind.sync.folders import is_git_address, open_folder, open_last_copy, parse_location
-from hivemind.sync.state import DeviceState, delete_state, load_state, save_state
+from hivemind.sync.files import Epoch, Head, new_name
+from hivemind.sync.folders import Folder, is_git_address, open_folder, open_last_copy, parse_location
+from hivemind.sync.state import Choices, DeviceState, delete_state, load_state, save_state
 from hivemind.text.clean import parse_tags, validate_label
+
+__all__ = ["Choices", "Devices", "DevicesStatus", "Farewell", "Machine", "Plan"]
 
 LOCK_FILE, CLONE_FOLDER = "devices.lock", "devices"
 NOT_SET_UP = "this machine shares no folder with others; begin with 'hivemind sync setup FOLDER'"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
-    """What a person wants to travel."""
-
-    with_sessions: bool = False
-    excluded_repos: tuple[str, ...] = ()
-    excluded_tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +122,7 @@ class Devices:
         """Begin to share a folder, or join the machines that do; for a folder in use, change what travels."""
         self._context.require_person("sharing memories with other machines")
         with self._lock():
-            state = self._load()
+            state = load_state(self._directory)
             if state and state.location != plan.location:
                 raise InvalidInput(f"this machine shares {state.location} already; 'hivemind sync leave' ends that")
             secret = keys.parse_phrase(phrase) if phrase else b""
@@ -168,11 +161,7 @@ class Devices:
             location=state.location, name=state.name, is_paused=state.is_paused,
             synchronised_at=state.synchronised_at,
             unsent=sync_state.count_unsent(self._store.db, self._store.device, own_end),
-            choices=Choices(
-                with_sessions=state.with_sessions, excluded_repos=state.excluded_repos,
-                excluded_tags=state.excluded_tags,
-            ),
-            machines=(this, *map(_describe_machine, other_devices)), problems=tuple(problems),
+            choices=state.choices, machines=(this, *map(_describe_machine, other_devices)), problems=tuple(problems),
             unconfirmed_erasures=len(state.erasures),
         )  # fmt: skip
 
@@ -241,14 +230,11 @@ class Devices:
             raise InvalidInput("a hub has no other machines")
         return self._store.directory
 
-    def _load(self) -> DeviceState | None:
-        return load_state(self._directory)
-
     def _save(self, state: DeviceState) -> None:
         save_state(self._directory, state)
 
     def _require_state(self) -> DeviceState:
-        state = self._load()
+        state = load_state(self._directory)
         if state is None:
             raise InvalidInput(NOT_SET_UP)
         return state
@@ -318,12 +304,9 @@ class Devices:
 
 def _choose(state: DeviceState, choices: Choices) -> DeviceState:
     """Change what travels; segments are then written again, and the others read them from their beginning."""
-    new_state = replace(
-        state, with_sessions=choices.with_sessions, excluded_repos=choices.excluded_repos,
-        excluded_tags=choices.excluded_tags,
-    )  # fmt: skip
-    is_changed = state.segments and new_state != state
-    return replace(new_state, segments=(), generation=state.generation + 1) if is_changed else new_state
+    if not state.segments or choices == state.choices:
+        return replace(state, choices=choices)
+    return replace(state, choices=choices, segments=(), generation=state.generation + 1)
 
 
 def _describe_machine(other: OtherDevice) -> Machine:

@@ -5,15 +5,8 @@ from dataclasses import replace
 
 from hivemind.errors import InvalidInput, Refused
 from hivemind.sync import keys
-from hivemind.sync.files import (
-    Epoch,
-    Folder,
-    find_epoch_secret,
-    find_previous_epoch,
-    new_name,
-    pack_epoch,
-    parse_epoch_name,
-)
+from hivemind.sync.files import Epoch, find_epoch_secret, find_previous_epoch, new_name, pack_epoch, parse_epoch_name
+from hivemind.sync.folders import Folder
 from hivemind.sync.state import DeviceState
 
 

@@ -10,17 +10,8 @@ from dataclasses import dataclass, replace
 
 from hivemind.store import Store, chains, log, sync_state
 from hivemind.sync import epochs, keys
-from hivemind.sync.files import (
-    EPOCHS,
-    HEAD,
-    Folder,
-    FormatTooNew,
-    Head,
-    list_recipients,
-    new_name,
-    pack_head,
-    unpack_head,
-)
+from hivemind.sync.files import EPOCHS, HEAD, FormatTooNew, Head, list_recipients, new_name, pack_head, unpack_head
+from hivemind.sync.folders import Folder
 from hivemind.sync.reader import EraseFollowUp, EraseFromBackups, Progress, SegmentReader, count_waiting, load_segment
 from hivemind.sync.state import DeviceState
 from hivemind.sync.writer import SegmentWriter
@@ -327,14 +318,15 @@ def _find_damage(folder: Folder, state: DeviceState, others: Mapping[str, Head])
     """Find our segments that are not in the folder, or that other devices could not read and that are torn."""
     names = set(folder.list_names())
     requested_names = {name for head in others.values() for name in head.missing}
-    damaged_names: set[str] = set()
-    for segment in state.segments:
-        file = f"{state.directory}/{segment.name}"
-        if file not in names or (
-            segment.name in requested_names and _digest(folder.read(file) or b"") != segment.digest
-        ):
-            damaged_names.add(segment.name)
-    return damaged_names
+    return {
+        segment.name
+        for segment in state.segments
+        if f"{state.directory}/{segment.name}" not in names
+        or (
+            segment.name in requested_names
+            and _digest(folder.read(f"{state.directory}/{segment.name}") or b"") != segment.digest
+        )
+    }
 
 
 def _delete_unlisted(folder: Folder, state: DeviceState, absorbed_names: Collection[str]) -> None:

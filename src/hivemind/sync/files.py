@@ -12,7 +12,7 @@ import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from hivemind.formats.codec import from_plain, to_plain
 from hivemind.formats.untrusted import parse_json
@@ -24,25 +24,6 @@ TORN = (ValueError, KeyError, TypeError, AttributeError)
 """What parsing a file may raise that has not arrived whole."""
 FORMAT = 1
 """Raised when an older program could no longer read the files."""
-
-
-class Folder(Protocol):
-    """A place for files that something else carries to the other devices."""
-
-    def list_names(self) -> list[str]:
-        """Return the names of all files, relative to the folder."""
-
-    refused: dict[str, str]
-    """Files that were not read, because no machine writes such files, with the reason."""
-
-    def read(self, name: str) -> bytes | None:
-        """Return a file's content, or None if it is not there (yet) or was refused."""
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file whole or not at all."""
-
-    def delete(self, name: str) -> None:
-        """Delete a file for good, if it is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

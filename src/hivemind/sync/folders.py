@@ -9,7 +9,6 @@ from pathlib import Path
 from hivemind.codebase import git
 from hivemind.errors import InvalidInput, Unavailable
 from hivemind.formats.untrusted import Unreadable, read_limited
-from hivemind.sync.files import Folder
 
 LARGEST_FILE_BYTES = 256 << 20
 """Far more than a machine writes into one file."""
@@ -22,12 +21,13 @@ REMOTE_REF = f"refs/remotes/origin/{BRANCH}"
 GIT_ADDRESS = ("git@", "ssh://", "https://", "http://", "file://", "git://")
 
 
-class DirectoryFolder:
-    """A directory of Dropbox, iCloud, Syncthing, a network drive or a USB stick."""
+class Folder:
+    """A directory of Dropbox, iCloud, Syncthing, a network drive or a USB stick, which carries files to the others."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.refused: dict[str, str] = {}
+        """Files that were not read, because no machine writes such files, with the reason."""
 
     def list_names(self) -> list[str]:
         """Return the names of all files, relative to the folder."""
@@ -43,7 +43,7 @@ class DirectoryFolder:
             raise _describe(error, "read", self.root) from error
 
     def read(self, name: str) -> bytes | None:
-        """Return a file's content, or None if it is not there (yet)."""
+        """Return a file's content, or None if it is not there (yet) or was refused."""
         try:
             return read_limited(self.root / name, LARGEST_FILE_BYTES, within=self.root)
         except (FileNotFoundError, NotADirectoryError):
@@ -81,7 +81,7 @@ class DirectoryFolder:
             raise _describe(error, "delete files in", self.root) from error
 
 
-class GitFolder(DirectoryFolder):
+class GitFolder(Folder):
     """A working copy of a git repository, under the store's own directory; ``publish`` pushes what was changed."""
 
     def __init__(self, address: str, root: Path) -> None:
@@ -186,7 +186,7 @@ def open_last_copy(location: str, cache: Path) -> Folder:
     root = cache if is_git_address(location) else Path(location)
     if not root.is_dir():
         raise Unavailable(f"{root} is not there; connect the drive or create the folder, then run 'hivemind sync'")
-    return DirectoryFolder(root)
+    return Folder(root)
 
 
 def parse_location(location: str) -> str:

@@ -8,7 +8,8 @@ from hivemind.model.events import Event
 from hivemind.model.wire import WireEntry
 from hivemind.store import Store, chains, sync_state
 from hivemind.sync import keys
-from hivemind.sync.files import Epoch, Folder, Head, Segment, unpack_segment
+from hivemind.sync.files import Epoch, Head, Segment, unpack_segment
+from hivemind.sync.folders import Folder
 from hivemind.sync.state import DeviceState
 
 EraseFollowUp = Callable[[list[str]], list[Event]]
@@ -18,20 +19,18 @@ EraseFromBackups = Callable[[list[str]], None]
 Progress = Callable[[int, int], None]
 
 
-def has_arrived(folder: Folder, directory: str, segment: Segment) -> bool:
-    """Return whether a segment is here, and whole."""
+def read_segment(folder: Folder, directory: str, segment: Segment) -> bytes | None:
+    """Read the file of a segment; None if it is not here, or not whole."""
     content = folder.read(f"{directory}/{segment.name}")
-    return content is not None and hashlib.sha256(content).hexdigest() == segment.digest
+    return content if content is not None and hashlib.sha256(content).hexdigest() == segment.digest else None
 
 
 def load_segment(folder: Folder, directory: str, segment: Segment, epochs: Iterable[Epoch]) -> list[WireEntry] | None:
     """Read a segment; None if it has not arrived, or not whole."""
-    content = folder.read(f"{directory}/{segment.name}")
+    content = read_segment(folder, directory, segment)
     epoch = next((epoch for epoch in epochs if epoch.name == segment.epoch), None)
-    if content is None or epoch is None or hashlib.sha256(content).hexdigest() != segment.digest:
-        return None
     try:
-        return unpack_segment(content, epoch.key, segment.name)
+        return unpack_segment(content, epoch.key, segment.name) if content is not None and epoch else None
     except keys.SealBroken:
         return None
 
@@ -98,7 +97,7 @@ class SegmentReader:
         """Return the last entry up to which everything has arrived; note all files that have not."""
         end = after
         for segment in segments:
-            if not has_arrived(self._folder, directory, segment):
+            if read_segment(self._folder, directory, segment) is None:
                 self.missing.append(segment.name)
             elif segment.first <= end + 1:
                 end = segment.last

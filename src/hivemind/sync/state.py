@@ -16,6 +16,15 @@ CHECKSUM = "checksum"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What a person wants to travel."""
+
+    with_sessions: bool = False
+    excluded_repos: tuple[str, ...] = ()
+    excluded_tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceState:
     """A device's keys, its published files, and what it has seen of the others."""
 
@@ -58,9 +67,7 @@ class DeviceState:
     has_left: bool = False
     erasures: tuple[str, ...] = ()
     """The batches of erasures that other devices have not confirmed yet."""
-    with_sessions: bool = False
-    excluded_repos: tuple[str, ...] = ()
-    excluded_tags: tuple[str, ...] = ()
+    choices: Choices = Choices()
     is_paused: bool = False
     synchronised_at: str = ""
 

@@ -9,7 +9,8 @@ from hivemind.model.scope import Scope
 from hivemind.model.wire import WireEntry
 from hivemind.store import Store, sync_state
 from hivemind.store.projections import memories
-from hivemind.sync.files import Folder, Segment, new_name, pack_segment
+from hivemind.sync.files import Segment, new_name, pack_segment
+from hivemind.sync.folders import Folder
 from hivemind.sync.state import DeviceState
 
 SEGMENT_ENTRIES = 2_000
@@ -23,9 +24,9 @@ FORGETTING_FACTS = ("memory.erased", "observations.dropped")
 def select_content(entry: WireEntry, state: DeviceState, excluded_ids: Collection[str]) -> WireEntry:
     """Return an entry as it may travel: without content if that is the team's, excluded, or of this machine alone."""
     header = entry.header
-    facts = (*MEMORY_FACTS, *SESSION_FACTS) if state.with_sessions else MEMORY_FACTS
+    facts = (*MEMORY_FACTS, *SESSION_FACTS) if state.choices.with_sessions else MEMORY_FACTS
     is_mine = header.scope != Scope.TEAM and header.fact.startswith(facts)
-    is_excluded = header.repo in state.excluded_repos or header.about in excluded_ids
+    is_excluded = header.repo in state.choices.excluded_repos or header.about in excluded_ids
     # Erasures always travel: they contain nothing of what was erased.
     is_erasure = header.fact in FORGETTING_FACTS and header.scope != Scope.TEAM
     return entry if is_erasure or (is_mine and not is_excluded) else replace(entry, salt=b"", content=None)
@@ -36,7 +37,8 @@ class SegmentWriter:
 
     def __init__(self, store: Store, folder: Folder, state: DeviceState) -> None:
         self._store, self._folder, self._state = store, folder, state
-        self._excluded_ids = memories.find_tagged(store.db, state.excluded_tags) if state.excluded_tags else set()
+        tags = state.choices.excluded_tags
+        self._excluded_ids = memories.find_tagged(store.db, tags) if tags else set()
         self.sent = 0
 
     def write_all(self, damaged_names: Collection[str]) -> tuple[Segment, ...]:
