@@ -22,7 +22,6 @@ PACKAGE = "hivemind-memory"
 REINSTALL = f"pip install --force-reinstall {PACKAGE}"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 """What a mode says about everybody but the owner."""
-MOST_NAMED = 3
 
 
 def examine_home(home: Path, directory: Path, model: str, *, quick: bool) -> Iterator[Finding]:
@@ -79,13 +78,13 @@ def _check_installation(model: str) -> Finding:
             Weights.read()
         except Unavailable as error:
             problems.append(str(error))
-    return _finding("package", problems, "the installed files are whole", REINSTALL)
+    return Finding.of("package", problems, "the installed files are whole", REINSTALL)
 
 
 def _check_privacy(home: Path) -> Finding:
     problems = [f"others can read {path.relative_to(home)}" for path in find_open_files(home)]
     remedy = f"hivemind repair, or chmod -R go= {home}"
-    return _finding("privacy", problems, "only you can read these files", remedy)
+    return Finding.of("privacy", problems, "only you can read these files", remedy)
 
 
 def _check_connections(directory: Path) -> Finding:
@@ -95,17 +94,11 @@ def _check_connections(directory: Path) -> Finding:
             load()
         except (StoreError, OSError) as error:
             problems.append(str(error))
-    return _finding("connections", problems, "the files of machines and hub are readable", "remove the file")
+    return Finding.of("connections", problems, "the files of machines and hub are readable", "remove the file")
 
 
 def _check_backups(files: list[Path]) -> Finding:
     # What a repair set aside is damaged, as its name says.
     problems = [problem for file in files if "-damaged" not in file.name for problem in backup.find_problems(file)]
     detail = f"{plural(len(files), 'backup')}, all readable"
-    return _finding("backups", problems, detail, "delete it and run 'hivemind backup'")
-
-
-def _finding(what: str, problems: list[str], ok_detail: str, remedy: str) -> Finding:
-    rest = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
-    detail = "; ".join(problems[:MOST_NAMED]) + rest if problems else ok_detail
-    return Finding(what=what, is_well=not problems, detail=detail, remedy=remedy if problems else "")
+    return Finding.of("backups", problems, detail, "delete it and run 'hivemind backup'")

@@ -65,11 +65,9 @@ class Maintenance:
             # Also without a note: an erasure in the log that has no receipt was not finished.
             erasures.finish()
             count = max(unfinished.count_unfinished(directory), erasures.count_without_receipt())
-            detail = (
-                f"{count} not finished: their text may still be in the store's files" if count else "all are finished"
-            )
-            remedy = "close other programs that use the store, then run 'hivemind doctor' again" if count else ""
-            yield integrity.Finding(what="erasures", is_well=not count, detail=detail, remedy=remedy)
+            problems = [f"{count} not finished: their text may still be in the store's files"] if count else []
+            remedy = "close other programs that use the store, then run 'hivemind doctor' again"
+            yield integrity.Finding.of("erasures", problems, "all are finished", remedy)
 
     def _skills(self) -> Iterator[integrity.Finding]:
         """Report skills of this repository that differ from the memories they were written from."""

@@ -5,7 +5,7 @@ import re
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -48,6 +48,7 @@ SCHEMA_PARTS = (
 )
 """Not compared as SQL, because in a store that was upgraded it reads differently."""
 DISK = "disk"
+MOST_NAMED = 3
 REPAIR_COMMANDS = "hivemind repair, or hivemind backup restore"
 DAMAGE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, struct.error, zlib.error, apsw.ConstraintError)
 """Errors from reading a damaged row, which may hold anything, even invalid text."""
@@ -61,6 +62,13 @@ class Finding:
     is_well: bool
     detail: str
     remedy: str = ""
+
+    @classmethod
+    def of(cls, what: str, problems: Sequence[str], ok_detail: str, remedy: str) -> "Finding":
+        """The finding about some problems, of which the first are named; none is well."""
+        rest = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
+        detail = "; ".join(problems[:MOST_NAMED]) + rest if problems else ok_detail
+        return cls(what=what, is_well=not problems, detail=detail, remedy=remedy if problems else "")
 
 
 def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
@@ -137,8 +145,7 @@ def _check(
         problems = [str(error) or type(error).__name__]
     except StoreError as error:
         return describe_error(what, error)
-    detail = "; ".join(problems[:3]) if problems else ok_detail
-    return Finding(what=what, is_well=not problems, detail=detail, remedy=remedy if problems else "")
+    return Finding.of(what, problems, ok_detail, remedy)
 
 
 def _describe_log(db: Database) -> str:
