@@ -9,17 +9,14 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.context import Context
 from hivemind.capture import spool
 from hivemind.errors import HivemindError
 from hivemind.model.memory import Channel, Status, Trust
 from hivemind.model.recall import Detail
 from hivemind.model.review import Selection
-from hivemind.model.scope import Repository
 from hivemind.settings import Settings
-from hivemind.store import Store
 from tests.command_line import run
-from tests.conftest import AGENT, PERSON, Clock, Open, git
+from tests.conftest import AGENT, Clock, Open, git
 
 Make = Callable[..., Path]
 
@@ -111,27 +108,6 @@ def test_namesakes_on_two_ports_or_in_two_spellings_stay_apart(open_mind: Open, 
     assert {remote: texts(open_mind(tree), "learned") for remote, tree in trees.items()} == {
         remote: [f"Learned at {remote}"] for remote in trees
     }
-
-
-@pytest.mark.parametrize(
-    ("remote", "before"),
-    [("ssh://git@h:2222/x/y", "remote:h/x/y"), ("https://git.acme.org/Acme/API", "remote:git.acme.org/acme/api")],
-)
-def test_a_store_that_knew_the_repository_by_the_earlier_rules_keeps_its_memories(
-    open_mind: Open, make_repository: Make, home: Path, remote: str, before: str
-) -> None:
-    root, clone = make_repository("api", remote=remote), make_repository("clone", remote=remote)
-    namesake = make_repository("namesake", remote=f"{remote}-other")
-    settings = Settings(home=home, person="ada")
-    with Hivemind(Context(Store.open(home), settings, Repository(id=before, root=str(root)), PERSON)) as old:
-        old.remember("Learned under the earlier rules")
-
-    kept = texts(open_mind(root), "learned rules")
-    open_mind(root).remember("Something else")
-
-    assert kept == ["Learned under the earlier rules"]
-    assert texts(open_mind(clone), "learned rules", limit=1) == kept
-    assert texts(open_mind(namesake), "learned rules") == []
 
 
 def test_what_hooks_saw_is_found_again_after_the_remote_changed(

@@ -232,15 +232,10 @@ class Checkout:
 
 def _earlier_names(db: Database, repository: Repository) -> tuple[str, ...]:
     """Find the ids that this repository had before, but none of a fork or namesake."""
-    at_path = repositories.find_names_at(db, repository.root)
     names = [
-        *repositories_on_disk.select_weaker_ids(repository, at_path),
+        *repositories_on_disk.select_weaker_ids(repository, repositories.find_names_at(db, repository.root)),
         *repositories.find_names_of_tree(db, repository.tree),
         # Sessions of worktrees and clones that are gone, from before it was known whose they were.
         *(f"path:{root}" for root in repositories.find_roots(db, [repository.id])),
     ]
-    former = repository.former_id
-    if former and (former in at_path or repositories.have_shared_path(db, repository.id, former)):
-        # Only if the log has seen both names at one path; else a namesake would inherit its memories.
-        names.append(former)
     return tuple(dict.fromkeys(name for name in names if name != repository.id))

@@ -43,8 +43,7 @@ def identify(directory: Path, cache: Path | None = None) -> Repository:
     tree = _tree_id(directory / git_directory)
     remote = _find_remote(directory)
     if remote:
-        ids = [f"remote:{_resolve(name, directory)}" for name in (normalise_remote(remote), normalise_legacy(remote))]
-        return Repository(id=ids[0], root=root, tree=tree, former_id=ids[1] if ids[1] != ids[0] else "")
+        return Repository(id=f"remote:{_resolve(normalise_remote(remote), directory)}", root=root, tree=tree)
     # The oldest commit of a shallow clone is only where the clone was cut, not the first commit.
     commit = (
         None
@@ -88,14 +87,6 @@ def normalise_remote(remote: str) -> str:
         return f"/{path}"
     authority = f"{host}:{port}" if port and port != DEFAULT_PORTS.get(scheme) else host
     return f"{authority}/{path.lower() if authority in CASELESS_HOSTS else path}"
-
-
-def normalise_legacy(remote: str) -> str:
-    """The spelling in older stores, which ignored ports and letter case on every host."""
-    url = _parse_remote(remote)
-    if url is None or not url["host"]:
-        return normalise_remote(remote)
-    return f"{url['host'].lower()}/{_remote_path(url).lower()}"
 
 
 def _parse_remote(remote: str) -> re.Match[str] | None:

@@ -46,10 +46,8 @@ class Repository:
     """The root of the current working tree; empty on a hub, which has none."""
     tree: str = ""
     """The id of the working tree; linked worktrees share it."""
-    former_id: str = ""
-    """The id by the rules of earlier versions, if it was different."""
     known_as: tuple[str, ...] = ()
-    """Earlier ids of this working tree: before it had a remote, with another remote, or by earlier rules."""
+    """Earlier ids of this working tree: before it had a remote, or with another remote."""
 
     @property
     def name(self) -> str:

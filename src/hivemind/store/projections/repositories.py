@@ -46,12 +46,6 @@ def find_names_of_tree(db: Database, tree: str) -> list[str]:
     return [row[0] for row in db.execute(sql, tree)]
 
 
-def have_shared_path(db: Database, repo: str, other: str) -> bool:
-    """Whether both names were recorded at the same path."""
-    sql = "SELECT 1 FROM repositories a JOIN repositories b ON a.root = b.root WHERE a.repo = ? AND b.repo = ? LIMIT 1"
-    return db.value(sql, repo, other) is not None
-
-
 def find_roots(db: Database, names: Iterable[str]) -> list[str]:
     """The paths at which working trees of a repository were recorded, under any of its names."""
     sql = "SELECT DISTINCT root FROM repositories WHERE repo IN (SELECT value FROM json_each(?)) ORDER BY root"
