@@ -9,7 +9,7 @@ from hivemind.agents.agent import CALL_ANSWERS, make_reply
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, StatusLine, build_claude_hooks
 from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
 from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
-from hivemind.agents.slash_commands import build_command_files, format_claude_command
+from hivemind.agents.slash_commands import CLAUDE_FIELDS, build_command_files
 from hivemind.model.session import ObservationKind, SkippedInput
 from hivemind.system import join_command
 
@@ -56,7 +56,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
             target.root / ".claude" / "settings.json", NAME, launch, EVENTS, tools_before_call=TOOLS_BEFORE_CALL
         ),
         *_build_status_line(target, launch),
-        *build_command_files(target.root / ".claude" / "commands", format_claude_command),
+        *build_command_files(target.root / ".claude" / "commands", CLAUDE_FIELDS, arguments="$ARGUMENTS"),
     )
 
 

@@ -24,7 +24,7 @@ from hivemind.agents.json_input import (
     get_text,
     split_names,
 )
-from hivemind.agents.slash_commands import build_skill_files
+from hivemind.agents.slash_commands import SKILL, SKILL_FIELDS, build_command_files
 from hivemind.errors import InvalidInput
 from hivemind.model.session import ObservationKind, SkippedInput
 
@@ -71,7 +71,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
         Lines(path=directory / "config.toml", text=f"[mcp_servers.{SERVER}]{toml_fields}"),
         build_claude_hooks(directory / "hooks.json", NAME, launch, EVENTS, end_timeout_seconds=MAX_END_TIMEOUT_SECONDS),
         # Skills, because Codex no longer lists custom prompts; a person types $remember.
-        *build_skill_files(directory / "skills"),
+        *build_command_files(directory / "skills", SKILL_FIELDS, file=SKILL),
     )
 
 

@@ -22,12 +22,7 @@ from hivemind.agents.config_entries import (
     plan_changes,
 )
 from hivemind.agents.file_changes import read_file
-from hivemind.agents.slash_commands import (
-    build_command_files,
-    build_skill_files,
-    format_gemini_command,
-    format_opencode_command,
-)
+from hivemind.agents.slash_commands import SKILL, SKILL_FIELDS, TOML, TOML_FIELDS, build_command_files
 from hivemind.errors import InvalidInput
 from hivemind.formats.dataclass import dataclass
 
@@ -135,9 +130,9 @@ def render_plugin_files(version: str, folder: str = "plugins") -> dict[str, str]
         },
     }
     commands = (
-        *build_skill_files(Path(plugin, "skills")),
-        *build_command_files(Path(folder, "gemini/commands"), format_gemini_command, ".toml"),
-        *build_command_files(Path(folder, "opencode/commands"), format_opencode_command),
+        *build_command_files(Path(plugin, "skills"), SKILL_FIELDS, file=SKILL),
+        *build_command_files(Path(folder, "gemini/commands"), TOML_FIELDS, arguments="{{args}}", file=TOML),
+        *build_command_files(Path(folder, "opencode/commands"), ["description"], arguments="$ARGUMENTS"),
     )
     return (
         {path: json.dumps(content, indent=2) + "\n" for path, content in documents.items()}

@@ -14,7 +14,7 @@ from hivemind.agents.config_entries import (
     build_claude_hooks,
 )
 from hivemind.agents.decoder import decode_hook
-from hivemind.agents.slash_commands import build_command_files, format_continue_prompt
+from hivemind.agents.slash_commands import build_command_files
 
 NAME = "continue"
 TITLE = "Continue"
@@ -41,7 +41,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
         ),
         build_claude_hooks(directory / "settings.json", NAME, launch, EVENTS),
         OwnFile(path=directory / "rules" / "hivemind.md", text=f"{RULE}\n"),
-        *build_command_files(directory / "prompts", format_continue_prompt),
+        *build_command_files(directory / "prompts", ["name", "description", "invokable"]),
     )
 
 

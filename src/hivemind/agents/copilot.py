@@ -22,7 +22,7 @@ from hivemind.agents.json_input import (
     parse_timestamp,
     split_names,
 )
-from hivemind.agents.slash_commands import build_skill_files
+from hivemind.agents.slash_commands import SKILL, SKILL_FIELDS, build_command_files
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "copilot"
@@ -120,7 +120,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     return (
         ServerEntry(path=servers, value=server),
         Hooks(path=directory / "hooks" / "hivemind.json", agent=NAME, entries=hooks, extra={"version": 1}),
-        *build_skill_files(directory / "skills"),
+        *build_command_files(directory / "skills", SKILL_FIELDS, file=SKILL),
     )
 
 

@@ -21,7 +21,7 @@ from hivemind.agents.json_input import (
     read_objects,
     split_names,
 )
-from hivemind.agents.slash_commands import build_command_files, format_plain_command
+from hivemind.agents.slash_commands import build_command_files
 from hivemind.formats import timestamps
 from hivemind.formats.untrusted import parse_json
 from hivemind.model.session import SkippedInput
@@ -103,7 +103,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     return (
         ServerEntry(path=directory / "mcp.json", value=launch.server_entry()),
         Hooks(path=directory / "hooks.json", agent=NAME, entries=hooks, extra={"version": 1}),
-        *build_command_files(directory / "commands", format_plain_command),
+        *build_command_files(directory / "commands"),
     )
 
 

@@ -21,7 +21,7 @@ from hivemind.agents.json_input import (
     split_names,
     strip_injected,
 )
-from hivemind.agents.slash_commands import build_command_files, format_gemini_command
+from hivemind.agents.slash_commands import TOML, TOML_FIELDS, build_command_files
 from hivemind.agents.tool_calls import describe_call
 from hivemind.formats.untrusted import read_limited
 from hivemind.model.session import SkippedInput
@@ -73,7 +73,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     return (
         ServerEntry(path=settings, value=launch.server_entry()),
         build_claude_hooks(settings, NAME, launch, HOOK_EVENTS, units_per_second=1000, matcher="*"),
-        *build_command_files(settings.parent / "commands", format_gemini_command, ".toml"),
+        *build_command_files(settings.parent / "commands", TOML_FIELDS, arguments="{{args}}", file=TOML),
     )
 
 

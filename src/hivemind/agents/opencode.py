@@ -22,7 +22,7 @@ from hivemind.agents.json_input import (
     read_json_file,
     split_names,
 )
-from hivemind.agents.slash_commands import build_command_files, format_opencode_command
+from hivemind.agents.slash_commands import build_command_files
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "opencode"
@@ -100,7 +100,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     return (
         ServerEntry(path=jsonc_path if jsonc_path.exists() else json_path, value=server, under="mcp"),
         OwnFile(path=plugins / "hivemind.js", text=render_plugin(launch), mark=MARK, what="hooks"),
-        *build_command_files(plugins.parent / "commands", format_opencode_command),
+        *build_command_files(plugins.parent / "commands", ["description"], arguments="$ARGUMENTS"),
     )
 
 

@@ -8,7 +8,7 @@ from hivemind.agents.agent import make_reply
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, build_claude_hooks
 from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
 from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_object, get_objects, get_text
-from hivemind.agents.slash_commands import build_command_files, format_claude_command
+from hivemind.agents.slash_commands import CLAUDE_FIELDS, build_command_files
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "qwen"
@@ -41,7 +41,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     return (
         ServerEntry(path=settings, value=launch.server_entry()),
         build_claude_hooks(settings, NAME, launch, EVENTS, units_per_second=1000, matcher="*"),
-        *build_command_files(settings.parent / "commands", format_claude_command),
+        *build_command_files(settings.parent / "commands", CLAUDE_FIELDS, arguments="$ARGUMENTS"),
     )
 
 

@@ -1,7 +1,7 @@
 """The commands that a person types inside an agent, such as /remember, in the file format of each agent."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,75 +67,48 @@ COMMANDS = (
     ),
 )
 
-FileFormat = Callable[[SlashCommand], str]
-"""Writes a command as the text of its file."""
+MARKDOWN, SKILL, TOML = "{}.md", "{}/SKILL.md", "{}.toml"
+"""The file of a command, by its name. Skills are for agents whose commands are skills."""
+CLAUDE_FIELDS = ("description", "argument-hint", "disable-model-invocation")
+"""The fields of Claude Code's commands, and of agents that copied its format. A person starts a command; the model has
+the tools themselves, and the descriptions would take room in its context."""
+TOML_FIELDS = ("description", "prompt")
+SKILL_FIELDS = ("name", "description", "disable-model-invocation")
+"""Claude Code alone knows the last field: the model must not start a skill for what its tools do already."""
 
 
-def build_command_files(directory: Path, format_file: FileFormat, suffix: str = ".md") -> tuple[OwnFile, ...]:
-    """Return a file for each command in an agent's directory of commands."""
+def build_command_files(
+    directory: Path, fields: Sequence[str] = (), *, arguments: str = "", file: str = MARKDOWN
+) -> tuple[OwnFile, ...]:
+    """Return a file for each command in an agent's directory of commands.
+
+    ``fields`` are those that the agent reads before the prompt; without any it takes bare Markdown. ``arguments`` is
+    what it replaces by the user's words; without it, it adds them itself.
+    """
     return tuple(
-        OwnFile(path=directory / f"{command.name}{suffix}", text=format_file(command), mark=MARK, what="commands")
+        OwnFile(
+            path=directory / file.format(command.name),
+            text=_format_command(command, fields, arguments, is_toml=file == TOML),
+            mark=MARK,
+            what="commands",
+        )
         for command in COMMANDS
     )
 
 
-def build_skill_files(directory: Path) -> tuple[OwnFile, ...]:
-    """Return a skill for each command, for agents whose commands are skills."""
-    return tuple(
-        OwnFile(path=directory / command.name / "SKILL.md", text=format_skill(command), mark=MARK, what="commands")
-        for command in COMMANDS
-    )
-
-
-def format_claude_command(command: SlashCommand) -> str:
-    """Return a command for Claude Code, and for agents that copied its format."""
-    hint = {"argument-hint": f"[{command.hint}]"} if command.hint else {}
-    # A person starts these; the model has the tools themselves, and the descriptions would take room in its context.
-    fields = {"description": command.description, **hint, "disable-model-invocation": True}
-    return _format_markdown(command, fields, "$ARGUMENTS")
-
-
-def format_opencode_command(command: SlashCommand) -> str:
-    """Return a command for OpenCode, which takes no other fields."""
-    return _format_markdown(command, {"description": command.description}, "$ARGUMENTS")
-
-
-def format_gemini_command(command: SlashCommand) -> str:
-    """Return a command for Gemini CLI, in TOML."""
-    fields = {"description": command.description, "prompt": _add_arguments(command, "{{args}}")}
-    # A JSON string is a valid TOML string.
-    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in fields.items())
-    return f"# {MARK}.\n{lines}"
-
-
-def format_plain_command(command: SlashCommand) -> str:
-    """Return a command for agents that take bare Markdown and add the user's words themselves."""
-    return f"{command.prompt}\n\n<!-- {MARK}. -->\n"
-
-
-def format_described_command(command: SlashCommand) -> str:
-    """Return a command for agents that show a description and add the user's words themselves."""
-    return _format_markdown(command, {"description": command.description}, "")
-
-
-def format_continue_prompt(command: SlashCommand) -> str:
-    """Return a prompt file for Continue."""
-    fields = {"name": command.name, "description": command.description, "invokable": True}
-    return _format_markdown(command, fields, "")
-
-
-def format_skill(command: SlashCommand) -> str:
-    """Return a skill, which a person starts by its name as well."""
-    # Claude Code alone knows the last field: the model must not start a skill for what its tools do already.
-    fields = {"name": command.name, "description": command.description, "disable-model-invocation": True}
-    return _format_markdown(command, fields, "")
-
-
-def _format_markdown(command: SlashCommand, fields: Mapping[str, object], placeholder: str) -> str:
-    # A JSON value is a valid YAML value.
+def _format_command(command: SlashCommand, names: Sequence[str], arguments: str, *, is_toml: bool) -> str:
+    prompt = f"{command.prompt}\n\n{arguments}" if arguments and command.hint else command.prompt
+    if not names:
+        return f"{prompt}\n\n<!-- {MARK}. -->\n"
+    values = {
+        "name": command.name,
+        "description": command.description,
+        "argument-hint": f"[{command.hint}]" if command.hint else None,
+        "prompt": prompt,
+    }
+    fields = {name: value for name in names if (value := values.get(name, True)) is not None}
+    # A JSON value is a valid value of TOML and YAML.
+    if is_toml:
+        return f"# {MARK}.\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in fields.items())
     front_matter = "".join(f"{name}: {json.dumps(value)}\n" for name, value in fields.items())
-    return f"---\n# {MARK}.\n{front_matter}---\n\n{_add_arguments(command, placeholder)}\n"
-
-
-def _add_arguments(command: SlashCommand, placeholder: str) -> str:
-    return f"{command.prompt}\n\n{placeholder}" if placeholder and command.hint else command.prompt
+    return f"---\n# {MARK}.\n{front_matter}---\n\n{prompt}\n"

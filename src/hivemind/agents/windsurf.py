@@ -6,7 +6,7 @@ from hivemind.agents.agent import make_reply, skip_transcript
 from hivemind.agents.config_entries import RULE, Hooks, InstallTarget, Launch, Lines, OwnFile, Piece, ServerEntry
 from hivemind.agents.decoder import decode_hook
 from hivemind.agents.json_input import Observations, Payload, digest, get_object, get_text, parse_timestamp, split_names
-from hivemind.agents.slash_commands import build_command_files, format_described_command
+from hivemind.agents.slash_commands import build_command_files
 
 NAME = "windsurf"
 TITLE = "Windsurf"
@@ -68,7 +68,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     directory = target.project / ".windsurf" if target.project else target.home / ".codeium" / "windsurf"
     hooks = Hooks(path=directory / "hooks.json", agent=NAME, entries=entries)
     workflows = directory / ("workflows" if target.project else "global_workflows")
-    commands = build_command_files(workflows, format_described_command)
+    commands = build_command_files(workflows, ["description"])
     if target.project:
         rule = f"---\ntrigger: always_on\n---\n\n{RULE}\n"
         return hooks, OwnFile(path=directory / "rules" / "hivemind.md", text=rule), *commands
