@@ -185,7 +185,7 @@ def actions() -> str:
     ]
     for name in agents.NAMES:
         agent = agents.get_agent(name)
-        kinds, checks = set(agent.ANSWERS.values()), seen.get(name, {})
+        kinds, checks = set(agent.answers.values()), seen.get(name, {})
         late = "after it was read or edited" if "after" in kinds else "no"
         cells = [
             _action("yes" if "before" in kinds else late, checks.get("edits")),
@@ -194,7 +194,7 @@ def actions() -> str:
             _action("yes" if "subagent" in kinds else "no", checks.get("subagents")),
             checks.get("package", ""),
         ]
-        parts.append(f"| {agent.TITLE} | {' | '.join(cells)} |")
+        parts.append(f"| {agent.title} | {' | '.join(cells)} |")
     return "\n".join([*parts, ""])
 
 

@@ -459,7 +459,7 @@ def test_who_asks_is_known_whatever_stands_where_directories_belong(roots: objec
 
 @pytest.mark.parametrize("name", agents.NAMES)
 def test_events_that_are_answered_are_known_to_the_hook_beforehand(name: str) -> None:
-    answers = agents.get_agent(name).ANSWERS
+    answers = agents.get_agent(name).answers
 
     assert set(answers) <= agents.CONTEXT_EVENTS | set(callers.BEFORE_CALL_EVENTS) | callers.AFTER_CALL_EVENTS
     assert set(answers.values()) <= {"brief", "recall", "before", "after", "subagent"}

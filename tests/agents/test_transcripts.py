@@ -422,7 +422,7 @@ def test_a_step_told_by_a_hook_and_kept_in_a_transcript_is_one_step(name: str, t
 
     told_ids = [hooked(name, event, payload) for event, payload in HOOKS[name]]
 
-    assert agents.get_agent(name).SAME_IDS
+    assert agents.get_agent(name).same_ids
     assert all(ids and ids <= kept_ids for ids in told_ids)
 
 

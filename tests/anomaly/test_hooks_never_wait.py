@@ -1,5 +1,6 @@
 """Whatever another process does to the store, a hook answers or is silent at once, and nothing is lost."""
 
+import inspect
 import json
 import os
 import signal
@@ -108,10 +109,14 @@ def in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HIVEMIND_HOOK_SECONDS")
 
 
+def get_module(agent: str) -> Any:
+    return inspect.getmodule(agents.get_agent(agent).build_pieces)
+
+
 def events_of(agent: str) -> list[str]:
-    module: Any = agents.get_agent(agent)
+    module: Any = get_module(agent)
     names = module.EVENTS.split() if isinstance(module.EVENTS, str) else [*module.EVENTS]
-    return list(dict.fromkeys((*module.ANSWERS, *names, "SessionStart", "PreToolUse", "PostToolUse", "Stop")))
+    return list(dict.fromkeys((*module.AGENT.answers, *names, "SessionStart", "PreToolUse", "PostToolUse", "Stop")))
 
 
 def run_all(agent: str, session: str) -> dict[str, Outcome]:
@@ -127,7 +132,7 @@ def compute_limit(anchor: Outcome) -> float:
     return LONGEST_SECONDS * max(1.0, anchor.seconds / USUAL_SECONDS)
 
 
-@pytest.mark.parametrize("agent", [name for name in agents.NAMES if hasattr(agents.get_agent(name), "EVENTS")])
+@pytest.mark.parametrize("agent", [name for name in agents.NAMES if hasattr(get_module(name), "EVENTS")])
 def test_every_hook_answers_while_another_process_writes_and_nothing_is_lost(agent: str, home: Path) -> None:
     free = run_all(agent, "free")
     run_json("status", "--counts")
@@ -140,7 +145,7 @@ def test_every_hook_answers_while_another_process_writes_and_nothing_is_lost(age
 
     assert [event for event in free if locked[event].seconds > compute_limit(free[event])] == []
     assert {event for event in free if locked[event].stdout} == {event for event in free if free[event].stdout}
-    assert any(outcome.stdout for outcome in free.values()) == bool(agents.get_agent(agent).ANSWERS)
+    assert any(outcome.stdout for outcome in free.values()) == bool(agents.get_agent(agent).answers)
     assert all(is_valid(outcome.stdout) and not outcome.stderr for outcome in locked.values())
     # Whoever opens the store next records what waited.
     run_json("status", "--counts")

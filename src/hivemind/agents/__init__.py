@@ -50,7 +50,7 @@ def get_agent(name: str) -> Agent:
         suggestion = did_you_mean(name, NAMES) or f" Supported are: {', '.join(NAMES)}."
         raise InvalidInput(f"unknown agent {name!r}.{suggestion}")
     # ``continue`` is a keyword of Python and cannot name a module.
-    agent: Agent = _import_module("continue_" if name == "continue" else name.replace("-", "_"))
+    agent: Agent = _import_module("continue_" if name == "continue" else name.replace("-", "_")).AGENT
     return agent
 
 

@@ -1,62 +1,70 @@
-"""The interface of an agent's module: what each of them must provide."""
+"""What is known about one coding agent, in a common shape."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
 
+from hivemind.agents.callers import ANSWERS, Answer
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece
-from hivemind.agents.json_input import Observations, Payload
+from hivemind.agents.decoder import decode_hook
+from hivemind.agents.json_input import Observations, Payload, get_text
 from hivemind.model.session import SkippedInput
 
 
-class Agent(Protocol):
-    """One coding agent: a module of this package, returned by ``agents.get_agent``."""
-
-    NAME: str
-    TITLE: str
-    HOMES: tuple[str, ...]
-    """Paths below the user's home; at least one exists if the agent is installed."""
-    PROGRAMS: tuple[str, ...]
-    """Its programs; one on the PATH says that the agent is installed, even before it was first started."""
-    SAME_IDS: bool
-    """Whether hooks and transcript give a step the same id. If not, only one of them may be recorded for a session,
-    or every step would be recorded twice."""
-    ANSWERS: dict[str, str]
-    """The events at which the agent accepts context, with its kind: ``brief``, ``recall``, ``before`` and ``after`` a
-    tool call, or ``subagent``."""
-    TRANSCRIPTS: tuple[str, ...]
-    """Glob patterns of its transcript files below the user's home."""
-
-    def decode(self, event: str, payload: Payload, at: str) -> Observations:
-        """Read the observations of a hook payload."""
-
-    def reply(self, event: str, context: str) -> str:
-        """Return what the hook must print to give the model this context; empty if the event takes none."""
-
-    def build_pieces(self, target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
-        """Return every change to configuration files that connects the agent."""
-
-    def read_transcript(self, path: Path) -> Observations:
-        """Read the observations of a transcript, in order, one line at a time."""
-
-
-CALL_ANSWERS = {"PreToolUse": "before", "PostToolUse": "after", "PostToolUseFailure": "after"}
-"""What agents with all of Claude Code's hooks accept around a tool call."""
-
-
-def format_claude_context(event: str, context: str) -> dict[str, Any]:
+def format_claude_context(event: str, context: str) -> str:
     """Return the hook output by which Claude Code, and agents that copied its hooks, give the model a context."""
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}}
-
-
-def make_reply(
-    answers: Mapping[str, str], format_context: Callable[[str, str], Any] = format_claude_context
-) -> Callable[[str, str], str]:
-    """Return a ``reply`` function that prints non-empty context as JSON at the events in ``answers``."""
-    return lambda event, context: json.dumps(format_context(event, context)) if context and event in answers else ""
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
 
 
 def skip_transcript(path: Path) -> Observations:
     """Be the ``read_transcript`` of agents whose transcripts are encrypted or not supported."""
     yield SkippedInput(reason="transcripts of this agent are not read")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """One coding agent; the defaults are those of an agent with Claude Code's hooks."""
+
+    name: str
+    title: str
+    homes: tuple[str, ...]
+    """Paths below the user's home; at least one exists if the agent is installed."""
+    programs: tuple[str, ...]
+    """Its programs; one on the PATH says that the agent is installed, even before it was first started."""
+    build_pieces: Callable[[InstallTarget, Launch], tuple[Piece, ...]]
+    """Returns every change to configuration files that connects the agent."""
+    event_fields: Iterable[str] = ("hook_event_name",)
+    """Fields of a payload that may name its event, which else is the one the hook was installed for."""
+    events: Mapping[str, str] = field(default_factory=dict)
+    """Its names of Claude Code's events, where they differ."""
+    unused: frozenset[str] = frozenset()
+    """Events whose content comes more completely with another event."""
+    rename_fields: Callable[[str, Payload, str], Payload] = lambda event, payload, at: {}
+    """Returns what a payload of this event and time has under other names than Claude Code's, under those names."""
+    format_context: Callable[[str, str], str] = format_claude_context
+    """Returns what a hook must print to give the model a context at an event."""
+    same_ids: bool = False
+    """Whether hooks and transcript give a step the same id. If not, only one of them may be recorded for a session,
+    or every step would be recorded twice."""
+    transcripts: tuple[str, ...] = ()
+    """Glob patterns of its transcript files below the user's home."""
+    read_transcript: Callable[[Path], Observations] = skip_transcript
+    """Reads the observations of a transcript, in order, one line at a time."""
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        """The events at which the agent accepts context, with its kind."""
+        return ANSWERS.get(self.name, {})
+
+    def decode(self, event: str, payload: Payload, at: str) -> Observations:
+        """Read the observations of a hook payload."""
+        name = get_text(payload, *self.event_fields) or event
+        if name in self.unused:
+            return iter(())
+        common_name = {"hook_event_name": self.events.get(name, name)}
+        return decode_hook(self.name, {**payload, **common_name, **self.rename_fields(name, payload, at)}, at)
+
+    def reply(self, event: str, context: str) -> str:
+        """Return what the hook must print to give the model this context; empty if the event takes none."""
+        return self.format_context(event, context) if context and event in self.answers else ""

@@ -1,9 +1,11 @@
-"""Identify the calling agent from the environment and the payload.
+"""What a hook must know about agents: who calls, which events it answers, and the names of fields.
 
-This module imports nothing, so that a hook can load it quickly.
+Light, so that a hook can load it quickly; ``enum`` comes with ``re``, which a hook needs anyway.
 """
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,23 +43,56 @@ CLIENTS = {"claude": "claude-code", "cascade": "windsurf"} | {
 }
 """A word in the client name that an agent sends to an MCP server, and the agent."""
 
-CONTEXT_EVENTS = {
-    *("SessionStart", "UserPromptSubmit", "BeforeAgent", "sessionStart", "userPromptSubmitted", "SubagentStart"),
-    *("subagentStart", "beforeSubmitPrompt", "session.created", "session.resumed", "session.compacted"),
-    "chat.message",
+
+class Answer(StrEnum):
+    """What an agent is told at an event."""
+
+    BRIEF = "brief"
+    RECALL = "recall"
+    SUBAGENT = "subagent"
+    BEFORE = "before"
+    """What concerns a tool call that is about to be made."""
+    AFTER = "after"
+    """What concerns a tool call that was made."""
+
+
+_START = {"SessionStart": Answer.BRIEF, "UserPromptSubmit": Answer.RECALL}
+_AFTER = {"PostToolUse": Answer.AFTER, "PostToolUseFailure": Answer.AFTER}
+_CLAUDE = {**_START, "SubagentStart": Answer.SUBAGENT, "PreToolUse": Answer.BEFORE, **_AFTER}
+_CALLS = {"preToolUse": Answer.BEFORE, "postToolUse": Answer.AFTER, "postToolUseFailure": Answer.AFTER}
+_COPILOT = {"sessionStart": Answer.BRIEF, "userPromptSubmitted": Answer.RECALL, "subagentStart": Answer.SUBAGENT}
+
+ANSWERS: Mapping[str, Mapping[str, Answer]] = {
+    "claude-code": _CLAUDE,
+    "codex": _CLAUDE,
+    "cursor": {"sessionStart": Answer.BRIEF, "beforeSubmitPrompt": Answer.RECALL, **_CALLS},
+    # Gemini ignores context before a call.
+    "gemini": {"SessionStart": Answer.BRIEF, "BeforeAgent": Answer.RECALL, "AfterTool": Answer.AFTER},
+    "copilot": {**_COPILOT, **_CALLS},
+    "opencode": {
+        **dict.fromkeys(("session.created", "session.resumed", "session.compacted"), Answer.BRIEF),
+        "chat.message": Answer.RECALL,
+        "tool.execute.after": Answer.AFTER,
+    },
+    # Qwen Code ignores context before a call; at the start of a subagent it only fills a placeholder that none of its
+    # own subagents has.
+    "qwen": {**_START, **_AFTER},
+    # Cline accepts context at tool calls only, so the brief goes in with the first call of a session.
+    "cline": {"PreToolUse": Answer.BEFORE, "PostToolUse": Answer.AFTER},
+    "continue": _START,
 }
-"""Events at which the application is loaded to answer; at a tool call the hook looks for a reason first."""
+"""The events at which each agent accepts context, and what it is told there; others accept none."""
 
 BRIEFED_LATE = "cline"
 """The agent that accepts context at tool calls only, so that its first call brings the brief."""
-
 BEFORE_CALL_EVENTS = {"PreToolUse": "PostToolUse", "preToolUse": "postToolUse"}
 """Events before a tool call at which some agent accepts context, with the event after it, which has the same fields."""
-AFTER_CALL_EVENTS = {
-    *("PostToolUse", "PostToolUseFailure", "AfterTool", "postToolUse", "postToolUseFailure", "tool.execute.after"),
-}
+_KINDS = {event: kind for answers in ANSWERS.values() for event, kind in answers.items()}
+AFTER_CALL_EVENTS = {event for event, kind in _KINDS.items() if kind is Answer.AFTER}
 """Events after a tool call at which some agent accepts context."""
-HEAR_BEFORE_CALLS = {"claude-code", "codex", "copilot", "cursor", "cline"}
+CONTEXT_EVENTS = {*_KINDS} - AFTER_CALL_EVENTS - {*BEFORE_CALL_EVENTS}
+"""Events at which the application is loaded to answer; at a tool call the hook looks for a reason first."""
+HEAR_BEFORE_CALLS = {agent for agent, answers in ANSWERS.items() if Answer.BEFORE in answers.values()}
 """Agents that accept context before a call; others hear about a file after they read it."""
 
 END_EVENTS = {
@@ -65,6 +100,13 @@ END_EVENTS = {
     *("TaskComplete", "TaskError", "TaskCancel", "session.idle"),
 }
 """Events at which an agent stops working, so that the store can sync with its hub."""
+
+FILE_FIELDS = ("file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file")
+COMMAND_FIELDS = ("command", "cmd", "commands", "command_line")
+PATCH_HEADER = r"^\*\*\* (Add|Update|Delete) File: (.+)$"
+"""The line with which the part of a patch about one file begins."""
+SESSION_FIELDS = ("rootSessionId", "session_id", "sessionId", "sessionID", "conversation_id", "taskId")
+DIRECTORY_FIELDS = ("cwd", "directory", "workspaceRoots")
 
 
 def detect_agent(environ: Mapping[str, str]) -> tuple[str, str] | None:

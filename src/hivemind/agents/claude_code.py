@@ -5,24 +5,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import CALL_ANSWERS, make_reply
+from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, StatusLine, build_claude_hooks
-from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
+from hivemind.agents.decoder import StepContext, TranscriptState
 from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
 from hivemind.agents.slash_commands import CLAUDE_FIELDS, build_command_files
 from hivemind.model.session import ObservationKind, SkippedInput
 from hivemind.system import join_command
 
 NAME = "claude-code"
-TITLE = "Claude Code"
-HOMES: tuple[str, ...] = (".claude", ".claude.json")
-PROGRAMS: tuple[str, ...] = ("claude",)
-SAME_IDS = True
-ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall", "SubagentStart": "subagent"} | CALL_ANSWERS
-# Claude Code deletes a transcript after 30 days, unless cleanupPeriodDays says otherwise.
-TRANSCRIPTS: tuple[str, ...] = (".claude/projects/*/**/*.jsonl",)
-"""One file per session, and one per subagent below it."""
-
 EVENTS = (
     "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart SubagentStop PostCompact "
     "Stop SessionEnd"
@@ -39,10 +30,6 @@ UNUSED = split_names(
 """Types of lines that repeat whole prompts or keep the state of the screen."""
 COMMAND_OUTPUT = re.compile(r"<(?:command-name|command-message|local-command-stdout|local-command-caveat|bash-stdout)>")
 SUMMARY_OPENING = re.compile(r"\AThis session is being continued from a previous conversation.*?\n\n?", re.DOTALL)
-
-
-decode = partial(decode_hook, NAME)
-reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -98,3 +85,17 @@ def _decode_message(step: StepContext, turn: str, line: dict[str, Any], content:
         yield step.observe(ObservationKind.COMPACTED, turn or step.at, text=SUMMARY_OPENING.sub("", message_text))
     elif not line.get("isMeta") and not COMMAND_OUTPUT.match(message_text):
         yield from step.observe_prompt(get_text(line, "promptId", "uuid"), message_text)
+
+
+AGENT = Agent(
+    name=NAME,
+    title="Claude Code",
+    homes=(".claude", ".claude.json"),
+    programs=("claude",),
+    build_pieces=build_pieces,
+    same_ids=True,
+    # One file per session, and one per subagent below it. Claude Code deletes a transcript after 30 days, unless
+    # cleanupPeriodDays says otherwise.
+    transcripts=(".claude/projects/*/**/*.jsonl",),
+    read_transcript=read_transcript,
+)

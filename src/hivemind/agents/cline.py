@@ -1,13 +1,14 @@
 """Cline: hooks are scripts in a directory, named after their event; sessions are JSON files of messages."""
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import make_reply
+from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
-from hivemind.agents.decoder import TranscriptState, decode_hook
+from hivemind.agents.decoder import TranscriptState
 from hivemind.agents.json_input import (
     Observations,
     Payload,
@@ -21,11 +22,6 @@ from hivemind.agents.json_input import (
 from hivemind.model.session import SkippedInput
 
 NAME = "cline"
-TITLE = "Cline"
-SAME_IDS = True
-ANSWERS = {"PreToolUse": "before", "PostToolUse": "after"}
-"""Cline accepts context at tool calls only, so the brief goes in with the first call of a session."""
-
 HOOK_EVENTS = "TaskStart TaskResume UserPromptSubmit PreToolUse PostToolUse TaskComplete TaskError TaskCancel"
 EVENTS = {
     "TaskStart": "SessionStart",
@@ -37,24 +33,16 @@ EXTENSION = "globalStorage/saoudrizwan.claude-dev"
 SETTINGS = "settings/cline_mcp_settings.json"
 EDITORS = (".config/Code/User", "Library/Application Support/Code/User", ".config/Cursor/User")
 
-HOMES: tuple[str, ...] = (".cline", *(f"{editor}/{EXTENSION}" for editor in EDITORS))
-PROGRAMS: tuple[str, ...] = ("cline",)
-TRANSCRIPTS: tuple[str, ...] = (
-    ".cline/data/sessions/*/*.messages.json",
-    *(f"{editor}/{EXTENSION}/tasks/*/api_conversation_history.json" for editor in EDITORS),
-)
-"""One file per session."""
 
-
-def decode(event: str, payload: Payload, at: str) -> Observations:
-    """Read the observations of a hook payload of the CLI or of the extension, which gives calls no ids."""
+def _rename_fields(event: str, payload: Payload, at: str) -> Payload:
+    """Return the fields of a payload of the CLI or of the extension, which gives calls no ids."""
     call = get_object(payload, "tool_result") or get_object(payload, "tool_call")
     summary = get_object(payload, "postToolUse") or get_object(payload, "preToolUse")
     result = call.get("output") or summary.get("result")
     is_error = event == "PostToolUse" and (summary.get("success") is False or _has_error(result))
-    claude_payload = {
+    failure = {"hook_event_name": "PostToolUseFailure"} if is_error else {}
+    return {
         "session_id": get_text(get_object(payload, "sessionContext"), "rootSessionId") or payload.get("taskId"),
-        "timestamp": payload.get("timestamp"),
         "cwd": next(iter(get_list(payload, "workspaceRoots")), ""),
         "agent_id": payload.get("agent_id") if payload.get("parent_agent_id") else "",
         "source": "resume" if event == "TaskResume" else "",
@@ -65,11 +53,10 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "error" if is_error else "tool_response": result,
         "last_assistant_message": get_object(payload, "turn").get("outputText"),
         "reason": event,
+        # An object, with the provider.
+        "model": "",
+        **failure,
     }
-    return decode_hook(NAME, "PostToolUseFailure" if is_error else EVENTS.get(event, event), claude_payload, at)
-
-
-reply = make_reply(ANSWERS, lambda _, context: {"context": context})
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -131,3 +118,24 @@ def _has_error(result: Any) -> bool:
     parts = result if isinstance(result, list) else [result]
     part_objects = [part for part in parts if isinstance(part, dict)]
     return any(part.get("success") is False or part.get("isError") is True for part in part_objects)
+
+
+AGENT = Agent(
+    name=NAME,
+    title="Cline",
+    homes=(".cline", *(f"{editor}/{EXTENSION}" for editor in EDITORS)),
+    programs=("cline",),
+    build_pieces=build_pieces,
+    # Payloads of the CLI have other names for events than its hooks.
+    event_fields=(),
+    events=EVENTS,
+    rename_fields=_rename_fields,
+    format_context=lambda _, context: json.dumps({"context": context}),
+    same_ids=True,
+    # One file per session.
+    transcripts=(
+        ".cline/data/sessions/*/*.messages.json",
+        *(f"{editor}/{EXTENSION}/tasks/*/api_conversation_history.json" for editor in EDITORS),
+    ),
+    read_transcript=read_transcript,
+)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import jsonc
-from hivemind.agents.agent import CALL_ANSWERS, make_reply
+from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import SERVER, FileReader, InstallTarget, Launch, Lines, Piece, build_claude_hooks
-from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
+from hivemind.agents.decoder import StepContext, TranscriptState
 from hivemind.agents.file_changes import read_file
 from hivemind.agents.json_input import (
     Observations,
@@ -29,14 +29,6 @@ from hivemind.errors import InvalidInput
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "codex"
-TITLE = "Codex"
-HOMES: tuple[str, ...] = (".codex",)
-PROGRAMS: tuple[str, ...] = ("codex",)
-SAME_IDS = True
-ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall", "SubagentStart": "subagent"} | CALL_ANSWERS
-TRANSCRIPTS: tuple[str, ...] = (".codex/sessions/**/rollout-*.jsonl", ".codex/archived_sessions/**/rollout-*.jsonl")
-"""One file per session and per subagent, archived ones included."""
-
 EVENTS = "SessionStart UserPromptSubmit PreToolUse PostToolUse SubagentStart SubagentStop PostCompact Stop SessionEnd"
 DEFAULT_TIMEOUT_SECONDS, MIN_END_TIMEOUT_SECONDS, MAX_END_TIMEOUT_SECONDS = 600, 1, 3
 """Codex limits the timeout of SessionEnd hooks, and hashes a hook with the limited value."""
@@ -55,11 +47,6 @@ UNUSED_ITEMS = split_names(
 SHELL_TOOLS = ("exec_command", "shell", "shell_command", "local_shell")
 EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (\d+)$", re.MULTILINE)
 OUTPUT = re.compile(r"\A(?:[^\n]*\n){0,6}?Output:\n")
-
-
-# Codex gives hooks no exit codes; only its transcript has them. It ignores a reply that has an unknown field.
-decode = partial(decode_hook, NAME)
-reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -249,3 +236,17 @@ def _get_hook_tool_name(call: Mapping[str, Any]) -> str:
     if name in SHELL_TOOLS or call.get("type") == "local_shell_call":
         return "Bash"
     return f"{namespace}__{name}" if namespace.startswith("mcp__") else name
+
+
+# Codex gives hooks no exit codes; only its transcript has them. It ignores a reply that has an unknown field.
+AGENT = Agent(
+    name=NAME,
+    title="Codex",
+    homes=(".codex",),
+    programs=("codex",),
+    build_pieces=build_pieces,
+    same_ids=True,
+    # One file per session and per subagent, archived ones included.
+    transcripts=(".codex/sessions/**/rollout-*.jsonl", ".codex/archived_sessions/**/rollout-*.jsonl"),
+    read_transcript=read_transcript,
+)

@@ -143,4 +143,4 @@ def render_plugin_files(version: str, folder: str = "plugins") -> dict[str, str]
 
 def _is_present(name: str, home: Path) -> bool:
     agent = agents.get_agent(name)
-    return any((home / path).exists() for path in agent.HOMES) or any(map(shutil.which, agent.PROGRAMS))
+    return any((home / path).exists() for path in agent.homes) or any(map(shutil.which, agent.programs))

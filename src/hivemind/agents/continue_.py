@@ -1,8 +1,6 @@
 """Continue: Claude Code's hooks in its own settings, the server in YAML, a rule for runs without hooks."""
 
-from functools import partial
-
-from hivemind.agents.agent import make_reply, skip_transcript
+from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import (
     RULE,
     SERVER,
@@ -13,21 +11,10 @@ from hivemind.agents.config_entries import (
     YamlItem,
     build_claude_hooks,
 )
-from hivemind.agents.decoder import decode_hook
 from hivemind.agents.slash_commands import build_command_files
 
 NAME = "continue"
-TITLE = "Continue"
-HOMES: tuple[str, ...] = (".continue",)
-PROGRAMS: tuple[str, ...] = ("cn",)
-SAME_IDS = False
-ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
-TRANSCRIPTS: tuple[str, ...] = ()
-
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure Stop SessionEnd"
-
-decode = partial(decode_hook, NAME)
-reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -45,4 +32,4 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     )
 
 
-read_transcript = skip_transcript
+AGENT = Agent(name=NAME, title="Continue", homes=(".continue",), programs=("cn",), build_pieces=build_pieces)

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import make_reply
+from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import Hooks, InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
+from hivemind.agents.decoder import StepContext, TranscriptState
 from hivemind.agents.json_input import (
     Observations,
     Payload,
@@ -26,21 +26,6 @@ from hivemind.agents.slash_commands import SKILL, SKILL_FIELDS, build_command_fi
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "copilot"
-TITLE = "Copilot CLI"
-HOMES: tuple[str, ...] = (".copilot",)
-PROGRAMS: tuple[str, ...] = ("copilot",)
-SAME_IDS = True
-ANSWERS = {
-    "sessionStart": "brief",
-    "userPromptSubmitted": "recall",
-    "preToolUse": "before",
-    "postToolUse": "after",
-    "postToolUseFailure": "after",
-    "subagentStart": "subagent",
-}
-TRANSCRIPTS: tuple[str, ...] = (".copilot/session-state/*/events.jsonl",)
-"""One log per session."""
-
 EVENTS = {
     "sessionStart": "SessionStart",
     "userPromptSubmitted": "UserPromptSubmit",
@@ -65,18 +50,14 @@ UNUSED_LINES = split_names(
 )
 
 
-def decode(event: str, payload: Payload, at: str) -> Observations:
-    """Read the observations of a hook payload, in Copilot's spelling or in Claude Code's."""
-    name = get_text(payload, "hook_event_name", "hookName") or event
-    if name in UNUSED:
-        return iter(())
+def _rename_fields(event: str, payload: Payload, at: str) -> Payload:
+    """Return the fields of a payload in Copilot's spelling or in Claude Code's."""
     stamp, parent = parse_timestamp(payload.get("timestamp"), at), _get_either_case(payload, "parentAgentId")
     result = _get_either_case(payload, "toolResult")
     outcome = _get_either_case(result, "resultType") if isinstance(result, dict) else ""
     is_error = outcome in ("failure", "error", "denied", "rejected")
-    name = EVENTS.get(name, name)
-    claude_payload = {
-        **payload,
+    name = EVENTS.get(event, event)
+    return {
         "hook_event_name": "PostToolUseFailure" if is_error and name == "PostToolUse" else name,
         "session_id": parent or _get_either_case(payload, "sessionId"),
         "agent_id": _get_either_case(payload, "agentId") if parent else "",
@@ -89,15 +70,6 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "error": result or payload.get("error"),
         "last_assistant_message": get_text(payload, "response", "last_assistant_message"),
     }
-    return decode_hook(NAME, "", claude_payload, at)
-
-
-def _format_context(_event: str, context: str) -> dict[str, Any]:
-    # At the top level for every event: Copilot ignores Claude Code's hookSpecificOutput, even before a call.
-    return {"additionalContext": context}
-
-
-reply = make_reply(ANSWERS, _format_context)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -175,7 +147,7 @@ def _decode_logged_hook(state: TranscriptState, step: StepContext, event: str, p
     is_call = "toolName" in payload
     call_key = _make_call_key(payload.get("toolName"), payload.get("toolArgs"))
     state.recorded_counts[call_key if is_call else str(payload.get("prompt"))] += 1
-    return decode(event, {**payload, **subagent_fields}, step.at)
+    return AGENT.decode(event, {**payload, **subagent_fields}, step.at)
 
 
 def _decode_completed_call(state: TranscriptState, step: StepContext, data: dict[str, Any]) -> Observations:
@@ -203,3 +175,22 @@ def _get_either_case(payload: Any, name: str) -> Any:
     """Return a field that may be spelled in camel case or in snake case."""
     snake = "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
     return payload.get(name) or payload.get(snake) or ""
+
+
+AGENT = Agent(
+    name=NAME,
+    title="Copilot CLI",
+    homes=(".copilot",),
+    programs=("copilot",),
+    build_pieces=build_pieces,
+    event_fields=("hook_event_name", "hookName"),
+    events=EVENTS,
+    unused=UNUSED,
+    rename_fields=_rename_fields,
+    # At the top level for every event: Copilot ignores Claude Code's hookSpecificOutput, even before a call.
+    format_context=lambda _, context: json.dumps({"additionalContext": context}),
+    same_ids=True,
+    # One log per session.
+    transcripts=(".copilot/session-state/*/events.jsonl",),
+    read_transcript=read_transcript,
+)

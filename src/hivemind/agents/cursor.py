@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import make_reply
+from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import Hooks, InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.decoder import StepContext, decode_hook
+from hivemind.agents.decoder import StepContext
 from hivemind.agents.json_input import (
     Observations,
     Payload,
@@ -17,7 +17,6 @@ from hivemind.agents.json_input import (
     get_blocks,
     get_list,
     get_object,
-    get_text,
     read_objects,
     split_names,
 )
@@ -27,21 +26,6 @@ from hivemind.formats.untrusted import parse_json
 from hivemind.model.session import SkippedInput
 
 NAME = "cursor"
-TITLE = "Cursor"
-HOMES: tuple[str, ...] = (".cursor",)
-PROGRAMS: tuple[str, ...] = ("cursor", "cursor-agent")
-# Transcripts have no ids.
-SAME_IDS = False
-ANSWERS = {
-    "sessionStart": "brief",
-    "beforeSubmitPrompt": "recall",
-    "preToolUse": "before",
-    "postToolUse": "after",
-    "postToolUseFailure": "after",
-}
-TRANSCRIPTS: tuple[str, ...] = (".cursor/projects/*/agent-transcripts/**/*.jsonl",)
-"""One file per session, and one per subagent below it."""
-
 EVENTS = {
     "sessionStart": "SessionStart",
     "beforeSubmitPrompt": "UserPromptSubmit",
@@ -61,14 +45,8 @@ UNUSED = split_names(
 """Shell commands and MCP calls come with postToolUse as well, and only there with an id."""
 
 
-def decode(event: str, payload: Payload, at: str) -> Observations:
-    """Read the observations of a hook payload, of Cursor's own hooks or of those meant for Claude Code."""
-    name = get_text(payload, "hook_event_name") or event
-    if name in UNUSED:
-        return iter(())
-    claude_payload = {
-        **payload,
-        "hook_event_name": EVENTS.get(name, name),
+def _rename_fields(event: str, payload: Payload, at: str) -> Payload:
+    fields = {
         "session_id": payload.get("conversation_id") or payload.get("session_id"),
         "cwd": payload.get("cwd") or next(iter(get_list(payload, "workspace_roots")), ""),
         "turn_id": payload.get("generation_id"),
@@ -78,11 +56,11 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "agent_id": payload.get("subagent_id"),
         "agent_type": payload.get("subagent_type"),
     }
-    if name == "afterFileEdit":
+    if event == "afterFileEdit":
         edits = {"file_path": payload.get("file_path"), "edits": payload.get("edits")}
         own_id = f"{payload.get('generation_id')} {digest(json.dumps(edits, sort_keys=True))}"
-        claude_payload |= {"tool_name": "Edit", "tool_input": edits, "tool_use_id": own_id}
-    return decode_hook(NAME, "", claude_payload, at)
+        fields |= {"tool_name": "Edit", "tool_input": edits, "tool_use_id": own_id}
+    return fields
 
 
 def _parse_output(output: Any) -> Any:
@@ -91,9 +69,6 @@ def _parse_output(output: Any) -> Any:
         return parse_json(output) if isinstance(output, str) and output.startswith(("{", "[")) else output
     except ValueError:
         return output
-
-
-reply = make_reply(ANSWERS, lambda _, context: {"additional_context": context})
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -173,3 +148,20 @@ def _resolve_directory(base: Path, name_parts: list[str]) -> Path | None:
         if deeper.is_dir() and (directory := _resolve_directory(deeper, name_parts[count:])):
             return directory
     return None
+
+
+# It runs its own hooks and those meant for Claude Code.
+AGENT = Agent(
+    name=NAME,
+    title="Cursor",
+    homes=(".cursor",),
+    programs=("cursor", "cursor-agent"),
+    build_pieces=build_pieces,
+    events=EVENTS,
+    unused=UNUSED,
+    rename_fields=_rename_fields,
+    format_context=lambda _, context: json.dumps({"additional_context": context}),
+    # One file per session, and one per subagent below it. They have no ids.
+    transcripts=(".cursor/projects/*/agent-transcripts/**/*.jsonl",),
+    read_transcript=read_transcript,
+)

@@ -1,8 +1,8 @@
 """Decode hook payloads and the steps of transcripts into observations.
 
-Most agents copied the hooks of Claude Code: ``decode_hook`` reads that format, and the module of an agent with another
-format renames its fields first. Transcripts differ, so each agent's module reads its own, with a ``StepContext`` to
-make observations and a ``TranscriptState`` to remember earlier lines.
+Most agents copied the hooks of Claude Code: ``decode_hook`` reads that format, and ``Agent.rename_fields`` of an agent
+with another format gives its fields those names first. Transcripts differ, so each agent's module reads its own, with a
+``StepContext`` to make observations and a ``TranscriptState`` to remember earlier lines.
 
 The id of an observation is derived from the agent's own ids, so that it is the same from hook and transcript. Where an
 agent identifies only the turn, a hash of the text is part of the id: at worst a step is then recorded twice, but two
@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Self
 
+from hivemind.agents.callers import DIRECTORY_FIELDS, SESSION_FIELDS
 from hivemind.agents.json_input import (
     Observations,
     Payload,
     digest,
-    get_list,
     get_modified_time,
     get_object,
     get_text,
@@ -39,8 +39,6 @@ UNUSED = split_names(
     "InstructionsLoaded CwdChanged FileChanged DirectoryAdded SessionDelete TodoCreated TodoCompleted"
 )
 """Events whose content comes more completely with another event."""
-SESSION_FIELDS = ("session_id", "sessionId", "sessionID", "taskId")
-DIRECTORY_FIELDS = ("cwd", "directory")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,9 +138,9 @@ class TranscriptState:
                 yield own_id, self.open_calls.pop(own_id, {}), block
 
 
-def decode_hook(agent: str, event: str, payload: Payload, at: str) -> Observations:
+def decode_hook(agent: str, payload: Payload, at: str) -> Observations:
     """Read the observations of a hook payload in the format of Claude Code."""
-    name, session = get_text(payload, "hook_event_name") or event, get_text(payload, "session_id")
+    name, session = get_text(payload, "hook_event_name"), get_text(payload, "session_id")
     step = StepContext(
         agent=agent,
         session=session,
@@ -154,6 +152,8 @@ def decode_hook(agent: str, event: str, payload: Payload, at: str) -> Observatio
     # Claude Code identifies a turn by its prompt, Codex by the turn.
     turn, last_message = get_text(payload, "prompt_id", "turn_id"), get_text(payload, "last_assistant_message")
     match name:
+        case _ if name in UNUSED:
+            return
         case _ if not session:
             yield SkippedInput(reason=f"{name} has no session id")
         case "SessionStart":
@@ -176,7 +176,7 @@ def decode_hook(agent: str, event: str, payload: Payload, at: str) -> Observatio
             yield step.observe(ObservationKind.COMPACTED, turn or step.at, text=get_text(payload, "compact_summary"))
         case "SessionEnd":
             yield step.observe(ObservationKind.ENDED, step.at, text=get_text(payload, "reason"))
-        case _ if name not in UNUSED:
+        case _:
             yield SkippedInput(reason=f"unknown event {name}")
 
 
@@ -199,7 +199,8 @@ def parse_request(decode_results: Observations, payload: Payload) -> HookRequest
         session, directory = observations[0].session_id, observations[0].directory
     else:
         session = get_text(get_object(payload, "sessionContext"), "rootSessionId") or get_text(payload, *SESSION_FIELDS)
-        directory = get_text(payload, *DIRECTORY_FIELDS) or str(next(iter(get_list(payload, "workspaceRoots")), ""))
+        places = next(filter(None, map(payload.get, DIRECTORY_FIELDS)), "")
+        directory = str(places[0] if isinstance(places, list) else places)
     prompts = (observation.text for observation in observations if observation.seen is ObservationKind.PROMPT)
     # A payload can name any directory; only one that exists can be opened.
     return HookRequest(

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import make_reply
+from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, build_claude_hooks
-from hivemind.agents.decoder import StepContext, decode_hook
+from hivemind.agents.decoder import StepContext
 from hivemind.agents.json_input import (
     Observations,
     Payload,
@@ -27,15 +27,6 @@ from hivemind.formats.untrusted import read_limited
 from hivemind.model.session import SkippedInput
 
 NAME = "gemini"
-TITLE = "Gemini CLI"
-HOMES: tuple[str, ...] = (".gemini/settings.json", ".gemini/tmp", ".gemini/projects.json")
-PROGRAMS: tuple[str, ...] = ("gemini",)
-SAME_IDS = True
-# Gemini ignores context before a call.
-ANSWERS = {"SessionStart": "brief", "BeforeAgent": "recall", "AfterTool": "after"}
-TRANSCRIPTS: tuple[str, ...] = (".gemini/tmp/*/chats/session-*.json*",)
-"""One file per session: a log of events; before 0.40, one JSON object."""
-
 EVENTS = {"BeforeAgent": "UserPromptSubmit", "AfterTool": "PostToolUse", "AfterAgent": "Stop"}
 UNUSED = split_names("BeforeModel AfterModel BeforeToolSelection BeforeTool PreCompress Notification")
 """PreCompress comes before every call of the model, so it does not say that anything was compacted."""
@@ -45,25 +36,15 @@ LONGEST_PATH = 32 * 1024
 HOOK_EVENTS = "SessionStart BeforeAgent AfterTool AfterAgent SessionEnd"
 
 
-def decode(event: str, payload: Payload, at: str) -> Observations:
-    """Read the observations of a hook payload; a step without an id is identified by its content."""
-    name = get_text(payload, "hook_event_name") or event
-    if name in UNUSED:
-        return iter(())
-    claude_payload = {**payload, "hook_event_name": EVENTS.get(name, name)}
-    if name == "AfterTool":
-        response = claude_payload.get("tool_response")
-        claude_payload["tool_use_id"] = _derive_call_id(
-            str(claude_payload.get("tool_name")), claude_payload.get("tool_input"), response
-        )
-        if get_object(claude_payload, "tool_response").get("error"):
-            claude_payload |= {"hook_event_name": "PostToolUseFailure", "error": response}
-    if name == "AfterAgent":
-        claude_payload["last_assistant_message"] = claude_payload.get("prompt_response")
-    return decode_hook(NAME, "", claude_payload, at)
-
-
-reply = make_reply(ANSWERS)
+def _rename_fields(event: str, payload: Payload, at: str) -> Payload:
+    if event != "AfterTool":
+        return {"last_assistant_message": payload.get("prompt_response")}
+    response = payload.get("tool_response")
+    is_error = get_object(payload, "tool_response").get("error")
+    failure = {"hook_event_name": "PostToolUseFailure", "error": response} if is_error else {}
+    # A step without an id is identified by its content.
+    call_id = _derive_call_id(str(payload.get("tool_name")), payload.get("tool_input"), response)
+    return {"tool_use_id": call_id, **failure}
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -161,3 +142,19 @@ def _read_directory(path: Path) -> str:
         return read_limited(root, LONGEST_PATH).decode().strip()
     except (OSError, ValueError):
         return ""
+
+
+AGENT = Agent(
+    name=NAME,
+    title="Gemini CLI",
+    homes=(".gemini/settings.json", ".gemini/tmp", ".gemini/projects.json"),
+    programs=("gemini",),
+    build_pieces=build_pieces,
+    events=EVENTS,
+    unused=UNUSED,
+    rename_fields=_rename_fields,
+    same_ids=True,
+    # One file per session: a log of events; before 0.40, one JSON object.
+    transcripts=(".gemini/tmp/*/chats/session-*.json*",),
+    read_transcript=read_transcript,
+)

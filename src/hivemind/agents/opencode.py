@@ -8,8 +8,9 @@ from typing import Any
 
 import apsw
 
+from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
-from hivemind.agents.decoder import StepContext, decode_hook
+from hivemind.agents.decoder import StepContext
 from hivemind.agents.json_input import (
     Observations,
     Payload,
@@ -26,16 +27,6 @@ from hivemind.agents.slash_commands import build_command_files
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "opencode"
-TITLE = "OpenCode"
-HOMES: tuple[str, ...] = (".config/opencode", ".local/share/opencode")
-PROGRAMS: tuple[str, ...] = ("opencode",)
-SAME_IDS = True
-ANSWERS = {"chat.message": "recall", "tool.execute.after": "after"} | dict.fromkeys(
-    ("session.created", "session.resumed", "session.compacted"), "brief"
-)
-TRANSCRIPTS: tuple[str, ...] = (".local/share/opencode/opencode.db", ".local/share/opencode/storage/session/**/*.json")
-"""One database for all sessions; before 1.2, one file per session."""
-
 EVENTS = {
     "session.created": "SessionStart",
     "session.resumed": "SessionStart",
@@ -55,24 +46,27 @@ MessageRow = tuple[str, dict[str, Any], list[dict[str, Any]]]
 """A message's id, the message, and its parts."""
 
 
-def decode(event: str, payload: Payload, at: str) -> Observations:
-    """Read the observations of a payload of our plugin: a hook's input and output, or an event of the bus."""
-    name = event.removeprefix("event.")
+def _rename_fields(event: str, payload: Payload, at: str) -> Payload:
+    """Return the fields of a payload of our plugin: a hook's input and output, or an event of the bus."""
     hook_input, hook_output, properties = (get_object(payload, part) for part in ("input", "output", "properties"))
     info, part = get_object(properties, "info"), get_object(properties, "part")
     child = get_text(hook_input, "sessionID") or get_text(properties, "sessionID") or get_text(payload, "sessionID")
     parent = get_text(payload, "parentID") or get_text(info, "parentID")
-    is_other_part = name == "message.part.updated" and part.get("type") != "compaction"
-    is_subagent_start = name in ("session.created", "session.resumed") and parent
-    if name in UNUSED or is_other_part or (is_subagent_start and child):
-        return iter(())
-    is_error = name == "tool.execute.after" and hook_output.get("isError")
-    claude_payload = {
+    is_error = event == "tool.execute.after" and hook_output.get("isError")
+    name = EVENTS.get(event, event)
+    if is_error:
+        name = "PostToolUseFailure"
+    elif name == "SessionStart" and parent and child:
+        name = "SubagentStart"
+    elif name == "PostCompact" and part.get("type") != "compaction":
+        name = "MessageDisplay"
+    return {
+        "hook_event_name": name,
         # Steps of a subagent belong to the session that started it.
         "session_id": child and (parent or child),
         "agent_id": child if parent else "",
         "cwd": get_text(payload, "directory") or info.get("directory"),
-        "source": "resume" if name == "session.resumed" else "",
+        "source": "resume" if event == "session.resumed" else "",
         "turn_id": get_text(hook_input, "partID")
         or get_text(get_object(hook_output, "message"), "id")
         or part.get("id"),
@@ -83,12 +77,6 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "tool_input": hook_input.get("args"),
         "error" if is_error else "tool_response": hook_output,
     }
-    return decode_hook(NAME, "PostToolUseFailure" if is_error else EVENTS.get(name, name), claude_payload, at)
-
-
-def reply(event: str, context: str) -> str:
-    """Return the context as plain text, as our plugin expects it."""
-    return context if event in ANSWERS else ""
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -202,3 +190,22 @@ def _get_prompt(parts: list[dict[str, Any]]) -> str:
     # `opencode run "a b"` sends the prompt with its quotes.
     is_quoted = len(prompt) > 1 and prompt[0] == prompt[-1] == '"' and '"' not in prompt[1:-1]
     return prompt[1:-1] if is_quoted else prompt
+
+
+AGENT = Agent(
+    name=NAME,
+    title="OpenCode",
+    homes=(".config/opencode", ".local/share/opencode"),
+    programs=("opencode",),
+    build_pieces=build_pieces,
+    event_fields=(),
+    events=EVENTS,
+    unused=UNUSED,
+    rename_fields=_rename_fields,
+    # Our plugin expects plain text.
+    format_context=lambda _, context: context,
+    same_ids=True,
+    # One database for all sessions; before 1.2, one file per session.
+    transcripts=(".local/share/opencode/opencode.db", ".local/share/opencode/storage/session/**/*.json"),
+    read_transcript=read_transcript,
+)

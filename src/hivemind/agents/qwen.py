@@ -4,35 +4,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import make_reply
+from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, build_claude_hooks
-from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
+from hivemind.agents.decoder import StepContext, TranscriptState
 from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_object, get_objects, get_text
 from hivemind.agents.slash_commands import CLAUDE_FIELDS, build_command_files
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "qwen"
-TITLE = "Qwen Code"
-HOMES: tuple[str, ...] = (".qwen",)
-PROGRAMS: tuple[str, ...] = ("qwen",)
-SAME_IDS = True
-ANSWERS = {
-    "SessionStart": "brief",
-    "UserPromptSubmit": "recall",
-    # Qwen Code ignores context before a call; at the start of a subagent it only fills a placeholder that none of its
-    # own subagents has.
-    "PostToolUse": "after",
-    "PostToolUseFailure": "after",
-}
-TRANSCRIPTS: tuple[str, ...] = (".qwen/projects/*/chats/*.jsonl", ".qwen/projects/*/subagents/**/*.jsonl")
-"""One file per session, and one per subagent."""
-
 # Run with -p, Qwen Code sends no SessionEnd.
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
-
-# UserPromptSubmit comes again, without a prompt, each time the agent continues by itself; those yield nothing.
-decode = partial(decode_hook, NAME)
-reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -103,3 +84,17 @@ def _decode_results(
         }
         tool, is_error = get_text(call, "name") or get_text(answer, "name"), call_result.get("status") == "error"
         yield from step.observe_call(call_id, tool, call.get("args"), result, is_error=is_error)
+
+
+# UserPromptSubmit comes again, without a prompt, each time the agent continues by itself; those yield nothing.
+AGENT = Agent(
+    name=NAME,
+    title="Qwen Code",
+    homes=(".qwen",),
+    programs=("qwen",),
+    build_pieces=build_pieces,
+    same_ids=True,
+    # One file per session, and one per subagent.
+    transcripts=(".qwen/projects/*/chats/*.jsonl", ".qwen/projects/*/subagents/**/*.jsonl"),
+    read_transcript=read_transcript,
+)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from hivemind.agents.call_fields import COMMAND_FIELDS, FILE_FIELDS, PATCH_HEADER
+from hivemind.agents.callers import COMMAND_FIELDS, FILE_FIELDS, PATCH_HEADER
 from hivemind.agents.json_input import get_text, parse_object, split_names, strip_injected
 
 SHELL_TOOLS = split_names(

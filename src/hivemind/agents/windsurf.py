@@ -2,20 +2,12 @@
 
 import json
 
-from hivemind.agents.agent import make_reply, skip_transcript
+from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import RULE, Hooks, InstallTarget, Launch, Lines, OwnFile, Piece, ServerEntry
-from hivemind.agents.decoder import decode_hook
-from hivemind.agents.json_input import Observations, Payload, digest, get_object, get_text, parse_timestamp, split_names
+from hivemind.agents.json_input import Payload, digest, get_object, parse_timestamp, split_names
 from hivemind.agents.slash_commands import build_command_files
 
 NAME = "windsurf"
-TITLE = "Windsurf"
-HOMES: tuple[str, ...] = (".codeium/windsurf",)
-PROGRAMS: tuple[str, ...] = ("windsurf",)
-SAME_IDS = False
-ANSWERS: dict[str, str] = {}
-TRANSCRIPTS: tuple[str, ...] = ()
-
 EVENTS = {
     "pre_user_prompt": "UserPromptSubmit",
     "post_read_code": "PostToolUse",
@@ -30,36 +22,27 @@ UNUSED = split_names(
 )
 
 
-def decode(event: str, payload: Payload, at: str) -> Observations:
-    """Read the observations of a hook payload."""
-    name = get_text(payload, "agent_action_name") or event
-    if name in UNUSED:
-        return iter(())
+def _rename_fields(event: str, payload: Payload, at: str) -> Payload:
     info = get_object(payload, "tool_info")
     turn = f"{payload.get('execution_id')} {parse_timestamp(payload.get('timestamp'), at)}"
-    claude_payload = {
+    fields = {
         # A payload without tool_info is skipped like one without a session id.
         "session_id": payload.get("trajectory_id") if info else "",
-        "timestamp": payload.get("timestamp"),
         "cwd": info.get("cwd"),
         "model": payload.get("model_name"),
         "turn_id": turn,
         "prompt": info.get("user_prompt"),
         "last_assistant_message": info.get("response"),
         "tool_use_id": f"{turn} {digest(json.dumps(info, sort_keys=True))}",
-        "tool_name": name.removeprefix("post_"),
+        "tool_name": event.removeprefix("post_"),
         "tool_input": info,
         # Only MCP calls have a result; commands come without output and exit code.
         "tool_response": info.get("mcp_result"),
     }
-    if name == "post_mcp_tool_use":
-        claude_payload["tool_name"] = f"mcp__{info.get('mcp_server_name')}__{info.get('mcp_tool_name')}"
-        claude_payload["tool_input"] = info.get("mcp_tool_arguments")
-    return decode_hook(NAME, EVENTS.get(name, name), claude_payload, at)
-
-
-# Windsurf shows what a hook prints to the user, never to the model.
-reply = make_reply(ANSWERS)
+    if event == "post_mcp_tool_use":
+        tool = f"mcp__{info.get('mcp_server_name')}__{info.get('mcp_tool_name')}"
+        fields |= {"tool_name": tool, "tool_input": info.get("mcp_tool_arguments")}
+    return fields
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -80,4 +63,15 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     )
 
 
-read_transcript = skip_transcript
+# Windsurf shows what a hook prints to the user, never to the model.
+AGENT = Agent(
+    name=NAME,
+    title="Windsurf",
+    homes=(".codeium/windsurf",),
+    programs=("windsurf",),
+    build_pieces=build_pieces,
+    event_fields=("agent_action_name",),
+    events=EVENTS,
+    unused=UNUSED,
+    rename_fields=_rename_fields,
+)

@@ -1,18 +1,7 @@
 """Zed: the server in its settings, and a skill; it has no hooks, and its threads are not read."""
 
-from hivemind.agents.agent import make_reply, skip_transcript
+from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import RULE, InstallTarget, Launch, OwnFile, Piece, ServerEntry
-from hivemind.agents.json_input import Observations, Payload
-from hivemind.model.session import SkippedInput
-
-NAME = "zed"
-TITLE = "Zed"
-HOMES: tuple[str, ...] = (".config/zed", ".local/share/zed")
-# Not "zed" itself: on many servers that is the event daemon of ZFS.
-PROGRAMS: tuple[str, ...] = ("zeditor",)
-SAME_IDS = False
-ANSWERS: dict[str, str] = {}
-TRANSCRIPTS: tuple[str, ...] = ()
 
 SKILL = (
     "---\n"
@@ -24,14 +13,6 @@ SKILL = (
 )
 
 
-def decode(event: str, payload: Payload, at: str) -> Observations:
-    """Skip any payload: Zed has no hooks."""
-    yield SkippedInput(reason="Zed has no hooks")
-
-
-reply = make_reply(ANSWERS)
-
-
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and a skill, as no hook can remind the model of it."""
     directory = target.project / ".zed" if target.project else target.home / ".config" / "zed"
@@ -41,4 +22,11 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     )
 
 
-read_transcript = skip_transcript
+AGENT = Agent(
+    name="zed",
+    title="Zed",
+    homes=(".config/zed", ".local/share/zed"),
+    # Not "zed" itself: on many servers that is the event daemon of ZFS.
+    programs=("zeditor",),
+    build_pieces=build_pieces,
+)

@@ -197,7 +197,7 @@ class View(dict[Path, str | None]):
 
 
 def _connection(name: str, plan: InstallPlan) -> Connection:
-    return Connection(agent=name, title=agents.get_agent(name).TITLE, plan=plan)
+    return Connection(agent=name, title=agents.get_agent(name).title, plan=plan)
 
 
 def _place(project: Path | None) -> InstallTarget:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hivemind import agents
+from hivemind.agents.callers import Answer
 from hivemind.agents.decoder import HookRequest
 from hivemind.app.actions import ActionReply
 from hivemind.app.hivemind import Hivemind
@@ -30,18 +31,18 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = (), say: 
     ``cues`` are those of a tool call that some memory may concern. ``say`` gets the reply before the store is closed,
     which may take a moment.
     """
-    agent_module = agents.get_agent(agent)
+    answers = agents.get_agent(agent).answers
     fields = parse_json(payload)
     # Where the command line names no event that takes an answer, the payload may.
-    event = event if event in agent_module.ANSWERS else str(fields.get("hook_event_name") or "")
-    if event not in agent_module.ANSWERS:
+    event = event if event in answers else str(fields.get("hook_event_name") or "")
+    if event not in answers:
         return ""
     request = agents.parse_request(agent, event, fields)
-    kind = agent_module.ANSWERS[event]
-    if _needs_brief(agent, payload):
-        kind = "brief"
+    # At the first call of an agent that accepts the brief at no earlier event.
+    is_late = agent == agents.BRIEFED_LATE and not brief_marker.is_briefed(data_directory(os.environ), payload)
+    kind = Answer.BRIEF if is_late else answers[event]
     # Started before the store is opened, so that the pull goes on meanwhile.
-    sync = background.start("sync") if kind == "brief" and has_sync(data_directory(os.environ)) else None
+    sync = background.start("sync") if kind is Answer.BRIEF and has_sync(data_directory(os.environ)) else None
     writer = Writer(actor=agent, channel=Channel.AGENT, session_id=request.session)
     try:
         opened_mind = _open_in_a_hurry(request.directory, writer)
@@ -53,18 +54,18 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = (), say: 
             sync.wait(LONGEST_WAIT_SECONDS)
         mind.actions.write_cues(request.directory or Path.cwd())
         match kind:
-            case "recall":
+            case Answer.RECALL:
                 text = mind.on_prompt(request.prompt).text
-            case "subagent":
+            case Answer.SUBAGENT:
                 text = mind.actions.for_subagent(request.prompt).text
-            case "before":
+            case Answer.BEFORE:
                 text = _tell(request, cues, mind.actions.before_call(request.steps))
-            case "after":
+            case Answer.AFTER:
                 hears_before = agent in agents.HEAR_BEFORE_CALLS
                 text = _tell(request, cues, mind.actions.after_call(request.steps, hears_before=hears_before))
-            case _:
+            case Answer.BRIEF:
                 text = _brief(mind, request)
-        reply = agent_module.reply(event, text)
+        reply = agents.get_agent(agent).reply(event, text)
         say(reply)
         if mind.has_work_left:
             background.start(*CATCH_UP)
@@ -115,8 +116,3 @@ def _tell(request: HookRequest, cues: Sequence[str], reply: ActionReply) -> str:
         with suppress(OSError):
             cue_file.mark_answered(data_directory(os.environ), root, request.session, cues)
     return reply.text
-
-
-def _needs_brief(agent: str, payload: str) -> bool:
-    """Whether this call must bring the brief, because the agent accepts it at no earlier event."""
-    return agent == agents.BRIEFED_LATE and not brief_marker.is_briefed(data_directory(os.environ), payload)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 
-from hivemind.agents.call_fields import COMMAND_FIELDS, FILE_FIELDS, PATCH_HEADER
+from hivemind.agents.callers import COMMAND_FIELDS, DIRECTORY_FIELDS, FILE_FIELDS, PATCH_HEADER, SESSION_FIELDS
 from hivemind.formats import cue_file
 from hivemind.text import cues
 
@@ -21,7 +21,6 @@ LONGEST_PAYLOAD = 1 << 18
 """Characters; a longer payload is a large output, and reading it would cost more than it is worth."""
 DEEPEST = 6
 """How deep fields of a call are nested at most."""
-SESSION_FIELDS = ("rootSessionId", "session_id", "sessionId", "sessionID", "conversation_id", "taskId")
 INPUT_FIELDS = ("tool_input", "toolArgs", "tool_call", "input", "args", "parameters")
 """Fields with what the agent asked of the tool; all others may hold what the tool answered."""
 
@@ -52,7 +51,7 @@ def read_action(payload: str, *, has_result: bool, has_failed: bool, with_files:
     if not isinstance(fields, dict):
         return None
     strings = list(_walk(fields, "", False, 0))
-    directory = next((text for name, text, _ in strings if name in ("cwd", "directory", "workspaceRoots")), "")
+    directory = next((text for name, text, _ in strings if name in DIRECTORY_FIELDS), "")
     if not directory or "\0" in directory:
         return None
     root = cue_file.find_root(directory)

@@ -29,7 +29,7 @@ def find_transcripts(home: Path, names: Iterable[str], since: datetime | None) -
     results = []
     for name in names:
         paths = (
-            path for pattern in agents.get_agent(name).TRANSCRIPTS for path in home.glob(pattern) if path.is_file()
+            path for pattern in agents.get_agent(name).transcripts for path in home.glob(pattern) if path.is_file()
         )
         times_and_paths = sorted((path.stat().st_mtime, path) for path in paths)
         recent = [path for modified_at, path in times_and_paths if since is None or modified_at >= since.timestamp()]
@@ -40,7 +40,7 @@ def find_transcripts(home: Path, names: Iterable[str], since: datetime | None) -
 def find_session_transcripts(home: Path, agent: str, session: str, since: datetime) -> list[Transcript]:
     """Find the transcripts that may hold one session: files named after it, or databases of all sessions."""
     # With other ids than the hooks', every step of the session would be stored a second time.
-    candidates = find_transcripts(home, [agent], since) if agents.get_agent(agent).SAME_IDS else []
+    candidates = find_transcripts(home, [agent], since) if agents.get_agent(agent).same_ids else []
     return [
         transcript
         for transcript in candidates
@@ -60,7 +60,7 @@ def read_observations(
     would be stored twice.
     """
     for transcript in transcripts:
-        same_ids = agents.get_agent(transcript.agent).SAME_IDS
+        same_ids = agents.get_agent(transcript.agent).same_ids
         for step in _read_transcript(transcript):
             if isinstance(step, SkippedInput) or (
                 step.at >= since and (same_ids or not is_recorded_by_hooks(step.session_id))
