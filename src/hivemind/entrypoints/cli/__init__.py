@@ -8,94 +8,62 @@ import click
 from hivemind import __version__
 from hivemind.entrypoints.cli import framework
 
-GROUPS: dict[str, dict[str, dict[str, str]]] = {
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Memories": {
-        "memory": {
-            "remember": "Store a memory",
-            "recall": "Search memories, then past sessions",
-            "list": "List memories, newest first",
-            "show": "Show a memory with all its fields",
-            "edit": "Edit a memory: text, kind, tags, dates or metadata",
-        },
-        "history": {
-            "explain": "Explain a memory: sources, versions, changed code, who saw it",
-            "log": "Show what happened: here, to a memory, or to a subject",
-        },
+        "remember": ("memory", "Store a memory"),
+        "recall": ("memory", "Search memories, then past sessions"),
+        "list": ("memory", "List memories, newest first"),
+        "show": ("memory", "Show a memory with all its fields"),
+        "edit": ("memory", "Edit a memory: text, kind, tags, dates or metadata"),
+        "explain": ("history", "Explain a memory: sources, versions, changed code, who saw it"),
+        "log": ("history", "Show what happened: here, to a memory, or to a subject"),
     },
     "Review and undo": {
-        "review": {
-            "review": "Review pending memories: proposals, disputes, changed code",
-            "approve": "Approve proposals, or the side of a dispute that is right",
-            "reject": "Reject memories and keep their values out",
-            "verify": "Mark memories as still correct",
-            "forget": "Forget memories until 'restore' brings them back",
-            "restore": "Restore forgotten, rejected or superseded memories",
-            "rollback": "Undo a batch of learning, such as an import or a session",
-            "erase": "Erase a memory and everything derived from it for good",
-        },
+        "review": ("review", "Review pending memories: proposals, disputes, changed code"),
+        "approve": ("review", "Approve proposals, or the side of a dispute that is right"),
+        "reject": ("review", "Reject memories and keep their values out"),
+        "verify": ("review", "Mark memories as still correct"),
+        "forget": ("review", "Forget memories until 'restore' brings them back"),
+        "restore": ("review", "Restore forgotten, rejected or superseded memories"),
+        "rollback": ("review", "Undo a batch of learning, such as an import or a session"),
+        "erase": ("review", "Erase a memory and everything derived from it for good"),
     },
     "Agents and code": {
-        "agents": {
-            "install": "Connect coding agents: all on this machine, or those named",
-            "uninstall": "Disconnect coding agents, all or those named",
-            "statusline": "Print a line for the status bar of an agent",
-        },
-        "sessions": {
-            "brief": "Print what an agent is given at the start of a session here",
-            "learn": "Learn from a session, or all since last time",
-            "session": "List, search, show, replay or resume sessions of agents",
-            "trace": "Store and search traces of past work",
-        },
-        "code": {
-            "code": "Link memories to code, find stale ones, search by file or symbol",
-        },
-        "mcp": {
-            "mcp": "Serve agents over the Model Context Protocol (MCP)",
-        },
+        "install": ("agents", "Connect coding agents: all on this machine, or those named"),
+        "uninstall": ("agents", "Disconnect coding agents, all or those named"),
+        "statusline": ("agents", "Print a line for the status bar of an agent"),
+        "brief": ("sessions", "Print what an agent is given at the start of a session here"),
+        "learn": ("sessions", "Learn from a session, or all since last time"),
+        "session": ("sessions", "List, search, show, replay or resume sessions of agents"),
+        "trace": ("sessions", "Store and search traces of past work"),
+        "code": ("code", "Link memories to code, find stale ones, search by file or symbol"),
+        "mcp": ("mcp", "Serve agents over the Model Context Protocol (MCP)"),
     },
     "Team and transfer": {
-        "sync": {
-            "sync": "Exchange with your other machines and with the team's hub",
-        },
-        "team": {
-            "team": "Join, leave or share with a team",
-        },
-        "hub": {
-            "hub": "Run and administer a team's hub on Postgres",
-        },
-        "transfer": {
-            "import": "Import transcripts, commits, rules files, notes or memories",
-            "export": "Export memories as lines of JSON or a folder of Markdown files",
-        },
+        "sync": ("sync", "Exchange with your other machines and with the team's hub"),
+        "team": ("team", "Join, leave or share with a team"),
+        "hub": ("hub", "Run and administer a team's hub on Postgres"),
+        "import": ("transfer", "Import transcripts, commits, rules files, notes or memories"),
+        "export": ("transfer", "Export memories as lines of JSON or a folder of Markdown files"),
     },
     "Maintenance": {
-        "maintenance": {
-            "status": "Show memories, agents and pending reviews, and what to do next",
-            "doctor": "Check the installation and the store",
-            "backup": "Back up the store while it is in use, and restore a backup",
-            "repair": "Repair a damaged store from what can still be read",
-            "quarantine": "Inspect, retry or discard unreadable input",
-        },
-        "settings": {
-            "config": "Show and change settings and the embedding model",
-            "completion": "Print a script that makes your shell complete commands and ids",
-        },
-        "history": {
-            "sql": "Query memories with SQL, read-only",
-        },
-        "ui": {
-            "ui": "Browse memories, sessions and reviews in a browser",
-        },
-        "demo": {
-            "demo": "Make a project with memories and sessions to try things on",
-        },
+        "status": ("maintenance", "Show memories, agents and pending reviews, and what to do next"),
+        "doctor": ("maintenance", "Check the installation and the store"),
+        "backup": ("maintenance", "Back up the store while it is in use, and restore a backup"),
+        "repair": ("maintenance", "Repair a damaged store from what can still be read"),
+        "quarantine": ("maintenance", "Inspect, retry or discard unreadable input"),
+        "config": ("settings", "Show and change settings and the embedding model"),
+        "completion": ("settings", "Print a script that makes your shell complete commands and ids"),
+        "sql": ("history", "Query memories with SQL, read-only"),
+        "ui": ("ui", "Browse memories, sessions and reviews in a browser"),
+        "demo": ("demo", "Make a project with memories and sessions to try things on"),
     },
 }
-"""The commands as help groups them: the module in ``commands/`` that has each, and its summary.
+"""The commands as help groups them, each with its module in ``commands/`` and its summary.
 
 The summaries are repeated here, because importing every module for the list of commands takes longer than a recall.
 """
-MODULES = {name: module for group in GROUPS.values() for module, names in group.items() for name in names}
+MODULES = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
 
 
 class Commands(framework.CommandGroup):
@@ -115,9 +83,8 @@ class Commands(framework.CommandGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in their groups."""
-        for title, modules in GROUPS.items():
-            summaries = {name: summary for names in modules.values() for name, summary in names.items()}
-            self.write_section(ctx, formatter, title, summaries)
+        for title, group in GROUPS.items():
+            self.write_section(ctx, formatter, title, {name: summary for name, (_, summary) in group.items()})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does; a typing error is reported in one line."""

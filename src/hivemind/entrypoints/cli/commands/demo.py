@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from hivemind.app.demo import build_demo
 from hivemind.entrypoints.cli.output import emit, progress
 from hivemind.settings import Settings
 
@@ -37,9 +38,6 @@ def demo(folder: Path | None) -> None:
     hivemind demo
     hivemind demo ~/hivemind-demo
     """
-    # Imported here, as printing help needs none of it.
-    from hivemind.app.demo import build_demo
-
     folder = (folder or Path(tempfile.mkdtemp(prefix="hivemind-demo-"))).absolute()
     with progress("Playing three weeks of sessions"):
         new_demo = build_demo(folder, Settings.load().person)
