@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from hivemind.app.team_host import Host
 from hivemind.entrypoints.http import application
-from hivemind.hub.limits import Limits
+from hivemind.hub.access import Limits
 from hivemind.hub.search import WORD
 from hivemind.hub.store import Hub
 from hivemind.model.recall import SHIPPED_MODEL

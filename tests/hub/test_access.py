@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from hivemind.hub.limits import Limits
+from hivemind.hub.access import Limits
 from hivemind.hub.store import Hub
 from hivemind.model.login import TOKEN_PREFIX
 from hivemind.model.team import Role

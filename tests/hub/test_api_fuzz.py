@@ -8,7 +8,7 @@ import schemathesis
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import status_code_conformance
 
-from hivemind.hub.limits import Limits
+from hivemind.hub.access import Limits
 from hivemind.model.team import Role
 from tests.hub.serving import Served
 

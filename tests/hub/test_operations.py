@@ -15,7 +15,7 @@ from hivemind.entrypoints import guard
 from hivemind.entrypoints.http import protocol
 from hivemind.entrypoints.http.operations import LOGGER, JsonFormatter
 from hivemind.errors import Unavailable
-from hivemind.hub.limits import Limits
+from hivemind.hub.access import Limits
 from hivemind.model.team import Role
 from tests.hub.serving import Served
 

@@ -14,7 +14,6 @@ from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticate
 from hivemind.hub import sync
 from hivemind.hub.client import HubClient, parse_url
 from hivemind.hub.credentials import Credentials, load_credentials, lock_credentials, save_credentials
-from hivemind.hub.transport import Transport
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
@@ -135,7 +134,7 @@ class Team:
         credentials = self.credentials
         return HubClient(url=credentials.url, token=credentials.token) if credentials else None
 
-    def sync(self, transport: Transport | None = None, *, progress: Progress = quietly) -> SyncResult:
+    def sync(self, transport: sync.Transport | None = None, *, progress: Progress = quietly) -> SyncResult:
         """Push and pull what is new; an interrupted sync can be repeated."""
         try:
             transport = transport or self.hub

@@ -9,9 +9,8 @@ from hivemind.curate import export
 from hivemind.errors import AmbiguousId, NotFound, Refused
 from hivemind.hub import access, administration, logins
 from hivemind.hub.store import HubStore
-from hivemind.model.administration import AdminAction, Removal, TeamLimits
 from hivemind.model.scope import Visibility
-from hivemind.model.team import Device, LogEpoch, Refusal
+from hivemind.model.team import AdminAction, Device, LogEpoch, Refusal, Removal, TeamLimits
 from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
 

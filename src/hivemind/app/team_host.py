@@ -19,17 +19,16 @@ from hivemind.codebase.repository import normalise_remote
 from hivemind.errors import AccessRevoked, InvalidInput, NotFound, RateLimited, Refused, Unauthenticated
 from hivemind.formats.timestamps import format_timestamp
 from hivemind.hub import access, administration, logins
+from hivemind.hub.access import Limits, RequestCounter
 from hivemind.hub.administration import DeviceRegister
 from hivemind.hub.epochs import ASKED
 from hivemind.hub.exchange import Exchange
-from hivemind.hub.limits import Limits, RequestCounter
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import DEFAULT_OPTIONS, Hub, HubOptions, HubStore
-from hivemind.model.administration import AdminAction, Removal
 from hivemind.model.login import TOKEN_PREFIX, Identity, LoginRequest, LoginResult, ProviderOptions
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository, Scope
-from hivemind.model.team import AdmittedMember, Device, Role, TeamMember
+from hivemind.model.team import AdminAction, AdmittedMember, Device, Removal, Role, TeamMember
 from hivemind.model.wire import UNSTORABLE
 from hivemind.settings import Settings
 from hivemind.store import sync_state

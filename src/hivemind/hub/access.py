@@ -1,22 +1,23 @@
-"""Tokens, browser sessions ("visits") and refused requests of the hub.
+"""Tokens, browser sessions ("visits"), refused requests and rate limits of the hub.
 
 Only hashes of tokens are stored. A token is 32 random bytes and cannot be guessed, so a fast hash is as safe as a slow
 one. Every query sees one team, except the lookup of a token's team.
 """
 
 import secrets
+import threading
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.formats.codec import from_row
 from hivemind.formats.timestamps import format_date, format_timestamp
 from hivemind.hub.administration import Recorder
-from hivemind.model.administration import AdminAction
 from hivemind.model.ids import derive_id
 from hivemind.model.login import hash_token, new_token
-from hivemind.model.team import AdmittedMember, Refusal, Role, TeamMember, Token
+from hivemind.model.team import AdminAction, AdmittedMember, Refusal, Role, TeamMember, Token
 from hivemind.store.database import Database
 from hivemind.text.clean import validate_label
 
@@ -24,6 +25,7 @@ DEFAULT_TOKEN_DAYS = 90
 """How long a token is valid by default."""
 VISIT_DAYS = 7
 """How long a browser stays signed in, at most until its token expires."""
+WINDOW_SECONDS = 60
 
 EXPIRED = (
     # Also a revoked one: until its device's lease has ended, the device must learn that it was revoked.
@@ -180,3 +182,36 @@ def list_refusals(db: Database, limit: int) -> list[Refusal]:
     """Return refused requests to the team, newest first."""
     rows = db.execute("SELECT at, who, what, why FROM refusals ORDER BY at DESC LIMIT ?", limit)
     return [from_row(Refusal, row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Requests per minute."""
+
+    per_token: int = 600
+    wrong_per_address: int = 30
+    """Requests without a valid token; they never count against the valid tokens of others at the same address."""
+
+
+@dataclass(slots=True)
+class RequestCounter:
+    """Counts the requests of this minute in this process.
+
+    A count in the database would make every read a write. With several processes behind a load balancer, the limit is
+    that many times higher.
+    """
+
+    _window: int = 0
+    _counts: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, now: datetime, who: str) -> int:
+        """Count a request and return how many there were in this minute."""
+        window = int(now.timestamp()) // WINDOW_SECONDS
+        with self._lock:
+            # All start again together, so that the counter never holds more than one minute's callers.
+            if window != self._window:
+                self._window = window
+                self._counts.clear()
+            self._counts[who] += 1
+            return self._counts[who]

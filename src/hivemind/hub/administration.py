@@ -6,12 +6,11 @@ from functools import partial
 
 from hivemind.errors import InvalidInput
 from hivemind.formats.codec import from_row
-from hivemind.model.administration import AdminAction, TeamLimits
 from hivemind.model.events import Event, TeamAdministered
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
-from hivemind.model.team import Role, TeamMember
+from hivemind.model.team import AdminAction, Role, TeamLimits, TeamMember
 from hivemind.store import Store
 from hivemind.store.database import Database
 

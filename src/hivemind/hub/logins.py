@@ -7,10 +7,9 @@ from hivemind.errors import AccessRevoked, Unauthenticated, Unavailable
 from hivemind.formats.codec import from_row
 from hivemind.formats.timestamps import format_timestamp
 from hivemind.hub.administration import Recorder
-from hivemind.model.administration import AdminAction
 from hivemind.model.ids import derive_id
 from hivemind.model.login import Identity, digest_proof, hash_token, new_token
-from hivemind.model.team import Role
+from hivemind.model.team import AdminAction, Role
 from hivemind.store.database import Database
 
 PROOF_MARGIN = timedelta(hours=1)
