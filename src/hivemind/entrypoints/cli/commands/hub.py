@@ -222,12 +222,10 @@ def create_token(name: str, role: str, is_agent: bool, days: int, database: str,
     hivemind hub token create --name ci-agent --role writer --agent --days 30
     """
     fields = {"name": name, "role": Role(role), "is_agent": is_agent, "days": days}
-    token = as_admin(
-        database, team,
-        lambda mind: mind.admin.tokens.issue(**fields),
-        lambda hub: hub.request("POST", "/v1/tokens", fields)["token"],
-    )  # fmt: skip
-    emit({"token": token}, f"The token of {name}, shown only now:\n\n    {token}\n")
+    answer = as_admin(
+        database, team, lambda mind: {"token": mind.admin.tokens.issue(**fields)}, "POST /v1/tokens", fields
+    )
+    emit(answer, f"The token of {name}, shown only now:\n\n    {answer['token']}\n")
 
 
 @token_group.command("list")
@@ -238,22 +236,14 @@ def list_tokens(database: str, team: str) -> None:
     \b
     hivemind hub token list
     """
-    tokens = to_plain(
-        as_admin(database, team, lambda mind: mind.admin.tokens.list(), lambda hub: hub.request("GET", "/v1/tokens"))
-    )
+    tokens = as_admin(database, team, lambda mind: mind.admin.tokens.list(), "GET /v1/tokens")
     rows = [
-        [t["id"], t["name"], t["role"] + _describe_kind(t), format_date(t["expires_at"]),
+        [t["id"], t["name"], t["role"] + (" (agent)" if t["is_agent"] else " (signed in)" if t["is_login"] else ""),
+         format_date(t["expires_at"]),
          format_minute(t["last_used_at"]) if t["last_used_at"] else "never", "revoked" if t["revoked_at"] else ""]
         for t in tokens
     ]  # fmt: skip
     emit_rows(tokens, ["id", "name", "role", "expires", "last used", ""], rows)
-
-
-def _describe_kind(token: dict[str, Any]) -> str:
-    if token["is_agent"]:
-        return " (agent)"
-    # A hub of an earlier version does not say.
-    return " (signed in)" if token.get("is_login") else ""
 
 
 @token_group.command("revoke")
@@ -265,13 +255,7 @@ def revoke_token(token: str, database: str, team: str) -> None:
     \b
     hivemind hub token revoke alice
     """
-    result = to_plain(
-        as_admin(
-            database, team,
-            lambda mind: mind.admin.tokens.revoke(token),
-            lambda hub: hub.request("DELETE", f"/v1/tokens/{token}"),
-        )
-    )  # fmt: skip
+    result = as_admin(database, team, lambda mind: mind.admin.tokens.revoke(token), f"DELETE /v1/tokens/{token}")
     emit(result, f"Revoked {result['id']} of {result['name']}.")
 
 
@@ -285,9 +269,8 @@ def rotate_token(token: str, days: int, database: str, team: str) -> None:
     \b
     hivemind hub token rotate alice
     """
-    new_token = as_admin(
-        database, team,
-        lambda mind: mind.admin.tokens.rotate(token, days),
-        lambda hub: hub.request("POST", f"/v1/tokens/{token}/rotate", {"days": days})["token"],
-    )  # fmt: skip
-    emit({"token": new_token}, f"The new token, shown only now:\n\n    {new_token}\n")
+    route = f"POST /v1/tokens/{token}/rotate"
+    answer = as_admin(
+        database, team, lambda mind: {"token": mind.admin.tokens.rotate(token, days)}, route, {"days": days}
+    )
+    emit(answer, f"The new token, shown only now:\n\n    {answer['token']}\n")

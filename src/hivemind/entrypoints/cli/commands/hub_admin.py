@@ -20,6 +20,7 @@ from hivemind.text.clean import plural
 database_option = click.option(
     "--database", envvar="HIVEMIND_HUB_DATABASE", metavar="URL", help="The hub's Postgres, as postgresql://…"
 )
+PAGE_ACTS = 200
 admin_options = combine(
     database_option,
     click.option("--team", default="team", show_default=True, help="Which team, with --database."),
@@ -64,8 +65,7 @@ def show_team(database: str, team: str) -> None:
     \b
     hivemind hub team show
     """
-    limits = as_admin(database, team, lambda mind: mind.admin.limits(), lambda hub: hub.request("GET", "/v1/team"))
-    _show_limits(to_plain(limits))
+    _show_limits(as_admin(database, team, lambda mind: mind.admin.limits(), "GET /v1/team"))
 
 
 @team.command("set")
@@ -92,12 +92,7 @@ def set_limits(rename: str, database: str, team: str, **limits: int | None) -> N
         changes["name"] = rename
     if not changes:
         raise InvalidInput("nothing to change; give a limit, such as --lease-days 14")
-    result = as_admin(
-        database, team,
-        lambda mind: mind.admin.change_limits(**changes),
-        lambda hub: hub.request("PATCH", "/v1/team", changes),
-    )  # fmt: skip
-    _show_limits(to_plain(result))
+    _show_limits(as_admin(database, team, lambda mind: mind.admin.change_limits(**changes), "PATCH /v1/team", changes))
 
 
 @team.command("export")
@@ -110,7 +105,6 @@ def export_team(output: str, team: str, database: str) -> None:
     \b
     hivemind hub team export --team payments --output payments.jsonl --database postgresql://hub@localhost/hub
     """
-    require_database(database)
 
     def write(mind: Any) -> int:
         count = 0
@@ -119,7 +113,7 @@ def export_team(output: str, team: str, database: str) -> None:
                 file.write(line + "\n")
         return count
 
-    count = as_admin(database, team, write, lambda hub: None)
+    count = _in_team(require_database(database), team, write)
     emit({"team": team, "memories": count, "file": output}, f"Wrote {plural(count, 'memory')} to {output}.")
 
 
@@ -170,12 +164,8 @@ def remove_member(name: str, everywhere: bool, database: str, team: str) -> None
         }
         _show_removal({**whole, "teams": list(removals)}, f"{name} from {plural(len(removals), 'team')}")
         return
-    result = as_admin(
-        database, team,
-        lambda mind: mind.admin.remove_member(name),
-        lambda hub: hub.request("DELETE", f"/v1/members/{quote(name, safe='')}"),
-    )  # fmt: skip
-    _show_removal(to_plain(result), name)
+    route = f"DELETE /v1/members/{quote(name, safe='')}"
+    _show_removal(as_admin(database, team, lambda mind: mind.admin.remove_member(name), route), name)
 
 
 @member.command("return")
@@ -194,11 +184,8 @@ def return_member(name: str, everywhere: bool, database: str, team: str) -> None
     if everywhere:
         person = _on_host(database, lambda host: host.return_everywhere(name))
     else:
-        person = as_admin(
-            database, team,
-            lambda mind: mind.admin.return_member(name),
-            lambda hub: hub.request("POST", f"/v1/members/{quote(name, safe='')}/return")["name"],
-        )  # fmt: skip
+        route = f"POST /v1/members/{quote(name, safe='')}/return"
+        person = as_admin(database, team, lambda mind: {"name": mind.admin.return_member(name)}, route)["name"]
     emit({"name": person}, f"{person} may sign in again.")
 
 
@@ -215,9 +202,7 @@ def list_devices(database: str, team: str) -> None:
     \b
     hivemind hub device list
     """
-    devices = to_plain(
-        as_admin(database, team, lambda mind: mind.devices(), lambda hub: hub.request("GET", "/v1/devices"))
-    )
+    devices = as_admin(database, team, lambda mind: mind.devices(), "GET /v1/devices")
     rows = [
         [d["id"][:8], d["person"], format_minute(d["last_seen_at"]), f"{d['behind']:,}", f"{d['erasures']:,}"]
         for d in devices
@@ -237,12 +222,8 @@ def remove_device(device: str, database: str, team: str) -> None:
     \b
     hivemind hub device remove 3f9a2c1e
     """
-    result = as_admin(
-        database, team,
-        lambda mind: mind.admin.remove_device(device),
-        lambda hub: hub.request("DELETE", f"/v1/devices/{device}"),
-    )  # fmt: skip
-    _show_removal(to_plain(result), device)
+    route = f"DELETE /v1/devices/{device}"
+    _show_removal(as_admin(database, team, lambda mind: mind.admin.remove_device(device), route), device)
 
 
 @click.command("audit")
@@ -271,8 +252,8 @@ def audit(output: str | None, limit: int, database: str, team: str) -> None:
 def _read_acts(database: str, team: str, limit: int) -> list[dict[str, Any]]:
     """Return acts of administration, newest first; all of them without a limit."""
     acts: list[dict[str, Any]] = []
-    before, page_size = 0, 200
-    while page := to_plain(_read_acts_before(database, team, before, page_size)):
+    before = 0
+    while page := _read_acts_before(database, team, before):
         acts += [
             {"position": entry["position"], "at": entry["at"], "actor": entry["actor"], **entry["event"]["fact"]}
             for entry in page
@@ -283,12 +264,11 @@ def _read_acts(database: str, team: str, limit: int) -> list[dict[str, Any]]:
     return acts
 
 
-def _read_acts_before(database: str, team: str, before: int, limit: int) -> Any:
+def _read_acts_before(database: str, team: str, before: int) -> Any:
+    route = f"GET /v1/administration?before={before}&limit={PAGE_ACTS}"
     return as_admin(
-        database, team,
-        lambda mind: mind.admin.record_of_administration(before=before, limit=limit),
-        lambda hub: hub.request("GET", f"/v1/administration?before={before}&limit={limit}"),
-    )  # fmt: skip
+        database, team, lambda mind: mind.admin.record_of_administration(before=before, limit=PAGE_ACTS), route
+    )
 
 
 @click.group("epoch", cls=CommandGroup)
@@ -304,9 +284,7 @@ def list_epochs(database: str, team: str) -> None:
     \b
     hivemind hub epoch list
     """
-    epochs = to_plain(
-        as_admin(database, team, lambda mind: mind.admin.epochs(), lambda hub: hub.request("GET", "/v1/epochs"))
-    )
+    epochs = as_admin(database, team, lambda mind: mind.admin.epochs(), "GET /v1/epochs")
     rows = [[format_minute(e["began_at"]), e["why"], f"{e['returned']:,}"] for e in epochs]
     emit_rows(epochs, ["began", "why", "entries that devices sent back"], rows)
 
@@ -361,20 +339,26 @@ def _show_removal(removal: dict[str, Any], what: str) -> None:
     emit(removal, f"Removed {what}: {devices} removed, {tokens} revoked.")
 
 
-def as_admin(database: str, team: str, in_database: Callable[[Any], Any], by_http: Callable[[Any], Any]) -> Any:
-    """Do something in the database where its address is given, else over HTTP with the token that is logged in."""
-
-    def do_in_team(host: Any) -> Any:
-        with host.mind(host.owner_of(team)) as mind:
-            return in_database(mind)
-
+def as_admin(database: str, team: str, do: Callable[[Any], Any], route: str, body: Any = None) -> Any:
+    """Do something in the database where its address is given, else by HTTP as who is logged in; return it as JSON."""
     if database:
-        return _on_host(database, do_in_team)
+        return to_plain(_in_team(database, team, do))
     with open_mind() as mind:
         hub = mind.team.hub
     if hub is None:
         raise InvalidInput("no hub; give its --database, or join it as an admin: hivemind team login URL")
-    return by_http(hub)
+    method, path = route.split(" ", 1)
+    return hub.request(method, path, body)
+
+
+def _in_team(database: str, team: str, do: Callable[[Any], Any]) -> Any:
+    """Do something with a team's memory by the hub's database."""
+
+    def open_team(host: Any) -> Any:
+        with host.mind(host.owner_of(team)) as mind:
+            return do(mind)
+
+    return _on_host(database, open_team)
 
 
 def _on_host(database: str, do: Callable[[Any], Any]) -> Any:
