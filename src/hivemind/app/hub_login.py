@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from hivemind.app.context import Clock
-from hivemind.errors import AccessRevoked, InvalidInput, NotFound, Unauthenticated, Unavailable
+from hivemind.errors import AccessRevoked, InvalidInput, Unauthenticated, Unavailable
 from hivemind.formats.timestamps import format_minute, format_timestamp
 from hivemind.hub import sign_in
 from hivemind.hub.client import HubClient
@@ -26,11 +26,7 @@ ChooseTeam = Callable[[Mapping[str, str]], str]
 
 def find_provider(url: str) -> ProviderOptions | None:
     """Ask a hub where its members sign in; None if they log in with tokens."""
-    try:
-        provider = HubClient(url=url, token="").request("GET", "/v1/login")["provider"]
-    # A hub of an earlier version, which knows no such request.
-    except (Unauthenticated, NotFound):
-        return None
+    provider = HubClient(url=url, token="").request("GET", "/v1/login")["provider"]
     return ProviderOptions(**provider) if provider else None
 
 

@@ -16,9 +16,9 @@ from hivemind.errors import (
     Unauthenticated,
     Unavailable,
 )
-from hivemind.formats.codec import to_plain
+from hivemind.formats.codec import from_plain, to_plain
 from hivemind.formats.untrusted import parse_json
-from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Role, Welcome
+from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Welcome
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 
 if TYPE_CHECKING:
@@ -40,36 +40,24 @@ class HubClient:
 
     def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
         """Identify this device and return how many of its entries the hub has, and from where to read on."""
-        welcome = self.request("POST", "/v1/hello", {"device": device, "bookmark": to_plain(bookmark or Bookmark())})
-        return Welcome(**welcome | {"key": bytes.fromhex(welcome["key"]), "role": Role(welcome["role"])})
+        body = {"device": device, "bookmark": to_plain(bookmark or Bookmark())}
+        return from_plain(Welcome, self.request("POST", "/v1/hello", body))
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         """Send entries of the device's own chain."""
-        answer = self.request(
-            "POST", "/v1/push", {"device": device, "entries": [pack_entry(entry) for entry in entries]}
-        )
-        return PushResult(
-            has=answer["has"], refused=tuple((entry_id, reason) for entry_id, reason in answer["refused"])
-        )
+        body = {"device": device, "entries": [pack_entry(entry) for entry in entries]}
+        return from_plain(PushResult, self.request("POST", "/v1/push", body))
 
     def pull(self, device: str, after: int, limit: int, epoch: str = "") -> LogPage:
         """Return the entries after a position of the team's log."""
         query = urllib.parse.urlencode({"device": device, "after": after, "limit": limit, "epoch": epoch})
         page = self.request("GET", f"/v1/pull?{query}")
-        return LogPage(
-            **page
-            | {
-                "entries": tuple(unpack_entry(entry) for entry in page["entries"]),
-                "heads": tuple(ChainHead(**head) for head in page.get("heads", ())),
-            }
-        )
+        return from_plain(LogPage, page | {"entries": tuple(map(unpack_entry, page["entries"]))})
 
     def compare(self, device: str, chains: Mapping[str, int]) -> Sequence[ChainHead]:
         """Return the hub's entry with that number of each chain, or the newest if it has fewer."""
-        return [
-            ChainHead(**head)
-            for head in self.request("POST", "/v1/compare", {"device": device, "chains": dict(chains)})
-        ]
+        heads = self.request("POST", "/v1/compare", {"device": device, "chains": dict(chains)})
+        return [from_plain(ChainHead, head) for head in heads]
 
     def hashes(self, device: str, after: int) -> Sequence[str]:
         """Return the hashes of this device's entries that the hub has, after a number."""

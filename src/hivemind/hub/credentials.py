@@ -55,7 +55,7 @@ def load_credentials(file: Path) -> Credentials | None:
     """Read the file; None if the store belongs to no team."""
     try:
         fields = json.loads(file.read_text("utf-8"))
-        # Absent for a token that an admin gave, and in files of earlier versions.
+        # Absent for a token that an admin gave.
         login = fields.pop("login", None)
         return Credentials(**fields, login=ProviderLogin(**login) if login else None)
     except FileNotFoundError:

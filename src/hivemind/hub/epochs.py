@@ -101,10 +101,7 @@ class LogHistory:
             return 0
         epochs = self.list()
         ids = [epoch.id for epoch in epochs]
-        # A device from before there were epochs.
-        if not bookmark.epoch and len(epochs) == 1:
-            return bookmark.cursor
-        # A database that was restored from a time before an epoch has never heard of it.
+        # A device that joins, or a database that was restored from a time before an epoch and has never heard of it.
         if bookmark.epoch not in ids:
             return 0
         return min(bookmark.cursor, *(epoch.base for epoch in epochs[ids.index(bookmark.epoch) + 1 :]))

@@ -35,7 +35,7 @@ from hivemind.model.free_text import iterate_text
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel, Trust
 from hivemind.model.scope import Scope
-from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, TeamMember, Welcome
+from hivemind.model.team import LEASE_DAYS, Bookmark, ChainHead, LogPage, PushResult, TeamMember, Welcome
 from hivemind.model.wire import WireEntry
 from hivemind.store import Store, log, sync_state
 from hivemind.store.gate import is_written
@@ -62,32 +62,29 @@ class Exchange:
     def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
         """Return team, role and lease for a device, how many of its entries the hub has, and from where to read on."""
         bookmark = bookmark or Bookmark()
-        team = (self.history.state.first_chain if self.history else None) or self.store.chain
+        state = self.history.state if self.history else None
+        team = (state and state.first_chain) or self.store.chain
         self._check_owner(device)
-        cursor = None
+        cursor = bookmark.cursor
         # A device of another team sees in the answer that it is wrong here. It is not registered, because erasures
         # would wait for it for ever.
         if bookmark.team in ("", team):
             # In this order: a device that proves a restore begins the epoch that the welcome names.
-            cursor = self.history.find_cursor(bookmark) if self.history else None
+            cursor = self.history.find_cursor(bookmark) if self.history else cursor
             # A known device costs no write here; its next pull records the contact.
             if not log.find_person(self.store.db, device) or (self.devices and not self.devices.has_login(device)):
-                self._greet(device)
+                with self.store.db.transaction():
+                    self._register(device)
+                    if self.devices:
+                        self.devices.record_login(device)
         has = sync_state.count_entries(self.store.db, device)
-        welcome = Welcome(
-            team=team, key=self.store.secret, person=self.member.person, role=self.member.role, has=has,
-            head=sync_state.find_hash(self.store.db, device, has),
+        # Again, because the cursor may have begun an epoch.
+        state = self.history.state if self.history else None
+        return Welcome(
+            team=team, key=self.store.secret, person=self.member.person, role=self.member.role, has=has, cursor=cursor,
+            head=sync_state.find_hash(self.store.db, device, has), epoch=state.epoch if state else "",
+            lease_days=state.lease_days if state else LEASE_DAYS,
         )  # fmt: skip
-        if self.history is None:
-            return welcome
-        state = self.history.state
-        return replace(welcome, epoch=state.epoch, cursor=cursor, lease_days=state.lease_days)
-
-    def _greet(self, device: str) -> None:
-        with self.store.db.transaction():
-            self._register(device)
-            if self.devices:
-                self.devices.record_login(device)
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         """Store the entries of a device in the order of its chain; entries after a gap are left for the next push."""
@@ -114,11 +111,12 @@ class Exchange:
         The request also acknowledges everything before that position: a device asks only for what follows the entries
         it has stored. Receipts of erasures rely on this.
         """
-        self._check_epoch(epoch)
         self._check_owner(device)
         # A pull creates no device: erasures would wait for it for ever.
         if not log.find_person(self.store.db, device):
             raise Refused("this hub does not know the device; say hello first")
+        if self.history and epoch != self.history.state.epoch:
+            raise InvalidInput("the hub's database was restored meanwhile; sync again")
         with self.store.db.transaction():
             sync_state.record_contact(self.store.db, device, self.member.person, self.now)
             sync_state.acknowledge(self.store.db, device, after)
@@ -202,13 +200,6 @@ class Exchange:
         hashes = {first.seq - 1: first.prev_hash, **{entry.header.seq: entry.header.hash for entry in entries}}
         seq = min(sync_state.count_entries(self.store.db, chain), max(hashes))
         return seq in hashes and sync_state.find_hash(self.store.db, chain, seq) != hashes[seq]
-
-    def _check_epoch(self, epoch: str) -> None:
-        if self.history is None or epoch == self.history.state.epoch:
-            return
-        # Devices from before there were epochs name none; their cursor is right as long as there was no restore.
-        if epoch or len(self.history.list()) > 1:
-            raise InvalidInput("the hub's database was restored; sync again with the newest version of hivemind")
 
     def _store_entries(self, device: str, entries: Sequence[WireEntry]) -> list[tuple[str, str]]:
         """Append what is new and return the refused entries, each with the reason."""

@@ -140,10 +140,9 @@ def _check_team(store: Store, welcome: Welcome) -> None:
 def _join(store: Store, welcome: Welcome) -> Membership:
     """Store the membership as the hub describes it, and from where to read on."""
     current = store.membership
-    cursor = current.cursor if current else 0
     member = Membership(
         team=welcome.team, key=welcome.key, person=welcome.person, role=welcome.role, lease_days=welcome.lease_days,
-        cursor=cursor if welcome.cursor is None else min(cursor, welcome.cursor), pushed=welcome.has,
+        cursor=min(current.cursor if current else 0, welcome.cursor), pushed=welcome.has,
         synchronised_at=current.synchronised_at if current else "", epoch=welcome.epoch,
     )  # fmt: skip
     with store.db.transaction():

@@ -100,8 +100,8 @@ class Welcome:
     head: str = ""
     """The hash of the last of these entries; another one here means that the store was copied."""
     epoch: str = ""
-    cursor: int | None = None
-    """From where to read on in this epoch; none if the hub has no epochs."""
+    cursor: int = 0
+    """From where to read on in this epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """The JSON API of the hub at ``/v1``: each route parses, calls one verb of the team's memory, and returns JSON."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -202,13 +203,7 @@ def hello(body: HelloRequest, host: TheHost, who: Who) -> Json:
     head = body.bookmark.head.parse() if body.bookmark.head else None
     bookmark = Bookmark(team=body.bookmark.team, epoch=body.bookmark.epoch, cursor=body.bookmark.cursor, head=head)
     with host.exchange(who) as exchange:
-        welcome = exchange.hello(body.device, bookmark)
-    # JSON has no bytes.
-    answer = _to_json(welcome) | {"key": welcome.key.hex()}
-    if "bookmark" in body.model_fields_set:
-        return answer
-    # A device from before there were epochs accepts no other fields than it knows.
-    return {name: value for name, value in answer.items() if name not in ("head", "epoch", "cursor")}
+        return _to_json(exchange.hello(body.device, bookmark))
 
 
 @router.post("/push")
@@ -227,9 +222,7 @@ def pull(
     """Return entries after a position of the team's log; this acknowledges everything before it."""
     with host.exchange(who) as exchange:
         page = exchange.pull(device, after, limit, epoch)
-    answer = {"after": page.after, "entries": [pack_entry(entry) for entry in page.entries], "cursor": page.cursor,
-              "end": page.end}  # fmt: skip
-    return answer | {"heads": [_to_json(head) for head in page.heads]} if epoch else answer
+    return _to_json(replace(page, entries=())) | {"entries": [pack_entry(entry) for entry in page.entries]}
 
 
 @router.post("/compare")
