@@ -14,6 +14,7 @@ from hivemind.capture import brief_marker, quarantine, spool
 from hivemind.curate.unfinished import ErasurePlan, save_plan
 from hivemind.entrypoints.viewer.local import load_key
 from hivemind.hub.credentials import Credentials, ProviderLogin, save_credentials
+from hivemind.model.login import ProviderOptions
 from hivemind.model.memory import Channel
 from hivemind.model.session import SkippedInput
 from hivemind.store import FILE, reserve
@@ -61,9 +62,13 @@ def furnish(root: Path) -> Path:
     git(code, "add", ".")
     git(code, "commit", "-m", "start")
     (home / "config.toml").write_text('recall_limit = 7\nperson = "ada"\nkeep_days = 90\n')
+    provider = ProviderOptions(
+        issuer="https://id.example", client_id="hivemind", client_secret="", scopes="openid", parameters={},
+        redirect_port=0, authorization_endpoint="https://id.example/auth", token_endpoint="https://id.example/token",
+        device_authorization_endpoint="",
+    )  # fmt: skip
     login = ProviderLogin(
-        issuer="https://id.example", token_endpoint="https://id.example/token", client_id="hivemind",
-        client_secret="", refresh_token="r", nonce_secret="n", teams={"acme": "writer"}, team="acme",
+        provider=provider, refresh_token="r", nonce_secret="n", teams={"acme": "writer"}, team="acme",
         renew_at="2026-01-01T10:00:00Z", expires_at="2026-01-02T10:00:00Z",
     )  # fmt: skip
     save_credentials(home / "hub.json", Credentials(url="https://hub.example", token="t", login=login))

@@ -239,9 +239,7 @@ def test_logging_out_ends_the_login_at_the_provider_too(company: Company) -> Non
     company.sign_in(mind, subject)
     login = get_login(company.file("alice"))[1]
     # Renewable before, with the refresh token that it then has.
-    refresh_token = sign_in.renew(
-        login.token_endpoint, login.client_id, login.client_secret, login.refresh_token
-    ).refresh_token
+    refresh_token = sign_in.renew(login.provider, login.refresh_token).refresh_token
     save_credentials(company.file("alice"), get_login(company.file("alice"))[0].with_login(refresh_token=refresh_token))
 
     revocation = mind.team.logout()
@@ -249,15 +247,16 @@ def test_logging_out_ends_the_login_at_the_provider_too(company: Company) -> Non
     assert revocation is Revocation.DONE
     assert not company.file("alice").exists()
     with pytest.raises(Unauthenticated):
-        sign_in.renew(login.token_endpoint, login.client_id, login.client_secret, refresh_token)
+        sign_in.renew(login.provider, refresh_token)
 
 
 def test_logging_out_works_while_the_provider_is_down(company: Company) -> None:
     subject, mind = company.hire("alice", "payers"), company.laptop("alice")
     company.sign_in(mind, subject)
-    credentials, _ = get_login(company.file("alice"))
+    credentials, login = get_login(company.file("alice"))
     # Nothing listens at port 1.
-    save_credentials(company.file("alice"), credentials.with_login(issuer="http://127.0.0.1:1"))
+    provider = replace(login.provider, issuer="http://127.0.0.1:1")
+    save_credentials(company.file("alice"), credentials.with_login(provider=provider))
 
     revocation = mind.team.logout()
 
@@ -434,7 +433,7 @@ def test_a_stolen_refresh_token_of_the_provider_works_once_and_the_owner_is_aske
     company.sign_in(mind, subject)
     _, login = get_login(company.file("alice"))
 
-    sign_in.renew(login.token_endpoint, login.client_id, "", login.refresh_token)
+    sign_in.renew(login.provider, login.refresh_token)
     company.time_shift[0] = timedelta(minutes=31)
     with pytest.raises(Unauthenticated, match="hivemind team login"):
         mind.team.sync()
@@ -451,7 +450,7 @@ def test_an_erasure_while_the_login_has_ended_waits_for_the_next_one(company: Co
     memory = mind.remember(SHARED, scope=Scope.TEAM)
     mind.team.sync()
     _, login = get_login(company.file("alice"))
-    sign_in.renew(login.token_endpoint, login.client_id, "", login.refresh_token)
+    sign_in.renew(login.provider, login.refresh_token)
     company.time_shift[0] = timedelta(minutes=31)
 
     receipt = mind.team.carry(mind.erase(memory.id))
@@ -469,7 +468,7 @@ def test_a_hook_says_once_that_the_person_must_sign_in_again(
     mind = company.laptop("alice")
     company.sign_in(mind, company.hire("alice", "payers"))
     _, login = get_login(company.file("alice"))
-    sign_in.renew(login.token_endpoint, login.client_id, "", login.refresh_token)
+    sign_in.renew(login.provider, login.refresh_token)
     company.time_shift[0] = timedelta(minutes=31)
     monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "alice"))
     # A browser would leave a file.

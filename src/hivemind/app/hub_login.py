@@ -1,7 +1,7 @@
 """The login of a store to a hub: sign in at the team's identity provider, and renew that without the person."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -45,13 +45,12 @@ def begin_login(
     result = _send(url, request)
     # The hub keeps an ID token usable until a team is chosen, so the person signs in once.
     if not result.team:
-        result = _send(url, LoginRequest(**asdict(request) | {"team": choose_team(result.teams)}))
+        result = _send(url, replace(request, team=choose_team(result.teams)))
     login = ProviderLogin(
-        issuer=options.issuer, token_endpoint=options.token_endpoint, client_id=options.client_id,
-        client_secret=options.client_secret, refresh_token=tokens.refresh_token, nonce_secret=tokens.nonce_secret,
-        teams=result.teams, team=result.team, renew_at="", expires_at="",
+        provider=options, refresh_token=tokens.refresh_token, nonce_secret=tokens.nonce_secret,
+        teams={}, team="", renew_at="", expires_at="",
     )  # fmt: skip
-    return _set_times(Credentials(url=url, token=token, login=login), result, clock)
+    return _take_result(Credentials(url=url, token=token, login=login), result, clock)
 
 
 def renew_login(file: Path, clock: Clock) -> Credentials | None:
@@ -59,7 +58,7 @@ def renew_login(file: Path, clock: Clock) -> Credentials | None:
     with lock_credentials(file):
         # Again, because another process may have renewed them, or logged out, while this one waited.
         credentials = load_credentials(file)
-        if credentials is None or credentials.login is None or not is_due(credentials, clock):
+        if credentials is None or credentials.login is None or not credentials.is_due(format_timestamp(clock())):
             return credentials
         try:
             return _renew(file, credentials, credentials.login, clock)
@@ -71,29 +70,23 @@ def renew_login(file: Path, clock: Clock) -> Credentials | None:
             raise Unauthenticated(f"{error}\n{describe_ended(credentials.url)}") from None
 
 
-def end_login(credentials: Credentials) -> Revocation:
+def end_login(login: ProviderLogin) -> Revocation:
     """Let the provider end the refresh token of a login, so that a copy of it is of no use to anybody."""
-    login = credentials.login
-    if login is None or not login.refresh_token:
+    if not login.refresh_token:
         return Revocation.UNNEEDED
     try:
-        is_revoked = sign_in.revoke(login.issuer, login.client_id, login.client_secret, login.refresh_token)
+        is_revoked = sign_in.revoke(login.provider, login.refresh_token)
     # Leaving a team must also be possible without a network.
     except (Unavailable, Unauthenticated, InvalidInput):
         return Revocation.FAILED
     return Revocation.DONE if is_revoked else Revocation.UNSUPPORTED
 
 
-def is_due(credentials: Credentials, clock: Clock) -> bool:
-    """Whether the provider has to be asked again."""
-    return credentials.login is not None and format_timestamp(clock()) >= credentials.login.renew_at
-
-
 def _renew(file: Path, credentials: Credentials, login: ProviderLogin, clock: Clock) -> Credentials:
     if login.is_ended or not login.refresh_token:
         raise Unauthenticated("this login has ended")
     try:
-        tokens = sign_in.renew(login.token_endpoint, login.client_id, login.client_secret, login.refresh_token)
+        tokens = sign_in.renew(login.provider, login.refresh_token)
     except Unavailable as error:
         # The hub accepts the token as long as it said, whether the provider answers or not.
         if format_timestamp(clock()) < login.expires_at:
@@ -107,14 +100,11 @@ def _renew(file: Path, credentials: Credentials, login: ProviderLogin, clock: Cl
     credentials = credentials.with_login(refresh_token=tokens.refresh_token, next_token=next_token)
     save_credentials(file, credentials)
     request = LoginRequest(
-        id_token=tokens.id_token,
-        nonce_secret=login.nonce_secret,
-        token_hash=hash_token(next_token),
+        id_token=tokens.id_token, nonce_secret=login.nonce_secret, token_hash=hash_token(next_token),
         previous_token=credentials.token,
-    )
+    )  # fmt: skip
     result = _send(credentials.url, request)
-    credentials = credentials.with_login(teams=result.teams, team=result.team, next_token="")
-    credentials = _set_times(Credentials(url=credentials.url, token=next_token, login=credentials.login), result, clock)
+    credentials = _take_result(replace(credentials, token=next_token), result, clock)
     save_credentials(file, credentials)
     return credentials
 
@@ -124,12 +114,15 @@ def _send(url: str, request: LoginRequest) -> LoginResult:
     return LoginResult(**HubClient(url=url, token="").request("POST", "/v1/login", asdict(request)))
 
 
-def _set_times(credentials: Credentials, result: LoginResult, clock: Clock) -> Credentials:
-    """Return the credentials with their times by this device's clock, which may differ from the hub's."""
+def _take_result(credentials: Credentials, result: LoginResult, clock: Clock) -> Credentials:
+    """Return the credentials with the hub's answer; times are by the clock of this device, which may differ."""
     assert credentials.login is not None
     # Halfway, so that a provider that is down for a while does not end the login.
     share = 0.5 if credentials.login.refresh_token else 1
     return credentials.with_login(
+        teams=result.teams,
+        team=result.team,
+        next_token="",
         renew_at=format_timestamp(clock() + timedelta(seconds=result.seconds * share)),
         expires_at=format_timestamp(clock() + timedelta(seconds=result.seconds)),
     )

@@ -108,7 +108,7 @@ class Team:
             if credentials and credentials.login:
                 from hivemind.app import hub_login
 
-                revocation = hub_login.end_login(credentials)
+                revocation = hub_login.end_login(credentials.login)
             self._hub_file.unlink(missing_ok=True)
         sync.leave(self._store)
         return revocation
@@ -122,7 +122,7 @@ class Team:
     def credentials(self) -> Credentials | None:
         """How this store reaches its hub, renewed if that is due; None if it belongs to no team."""
         credentials = load_credentials(self._hub_file)
-        if credentials and credentials.login and self._context.now >= credentials.login.renew_at:
+        if credentials and credentials.is_due(self._context.now):
             from hivemind.app import hub_login
 
             return hub_login.renew_login(self._hub_file, self._context.clock)

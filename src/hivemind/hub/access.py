@@ -35,6 +35,10 @@ EXPIRED = (
     " AND (n.created_at, n.id) > (t.created_at, t.id))"
 )
 
+INSERT_TOKEN = (
+    "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, person, revoked_at, last_used_at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '')"
+)
 COLUMNS = "id, name, role, is_agent, created_at, expires_at, revoked_at, last_used_at, person <> '' AS is_login"
 
 
@@ -58,12 +62,8 @@ class Tokens:
         token, label = derive_id("token", secret)[:12], validate_label(name, "the name")
         expires_at = format_timestamp(now + timedelta(days=days))
         with self.db.transaction():
-            self.db.execute(
-                "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, '', '')",
-                token, label, role.value, is_agent, hash_token(secret), format_timestamp(now),
-                expires_at,
-            )  # fmt: skip
+            row = (token, label, role.value, is_agent, hash_token(secret), format_timestamp(now), expires_at, "")
+            self.db.execute(INSERT_TOKEN, *row)
             kind = f"{role.value}, agent" if is_agent else role.value
             self.record(AdminAction.TOKEN_CREATED, token, f"{label} ({kind}), until {format_date(expires_at)}")
         return secret

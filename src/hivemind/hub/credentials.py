@@ -4,22 +4,21 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hivemind import system
 from hivemind.errors import StoreDamaged
+from hivemind.formats.codec import from_plain, to_plain
 from hivemind.formats.dataclass import dataclass
+from hivemind.model.login import ProviderOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderLogin:
     """A login by an identity provider, with what renews it without the person."""
 
-    issuer: str
-    token_endpoint: str
-    client_id: str
-    client_secret: str
+    provider: ProviderOptions
     refresh_token: str
     """Of the provider; empty if it gave none, so that the person signs in again when the token expires."""
     nonce_secret: str
@@ -44,6 +43,11 @@ class Credentials:
     url: str
     token: str
     login: ProviderLogin | None = None
+    """None for a token that an admin gave."""
+
+    def is_due(self, now: str) -> bool:
+        """Whether the provider has to be asked again."""
+        return self.login is not None and now >= self.login.renew_at
 
     def with_login(self, **changes: object) -> "Credentials":
         """Return them with changes to the login."""
@@ -54,10 +58,7 @@ class Credentials:
 def load_credentials(file: Path) -> Credentials | None:
     """Read the file; None if the store belongs to no team."""
     try:
-        fields = json.loads(file.read_text("utf-8"))
-        # Absent for a token that an admin gave.
-        login = fields.pop("login", None)
-        return Credentials(**fields, login=ProviderLogin(**login) if login else None)
+        return from_plain(Credentials, json.loads(file.read_text("utf-8")))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, AttributeError) as error:
@@ -72,7 +73,7 @@ def save_credentials(file: Path, credentials: Credentials) -> None:
     new_file.unlink(missing_ok=True)
     descriptor = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        json.dump({name: value for name, value in asdict(credentials).items() if value is not None}, stream)
+        json.dump(to_plain(credentials), stream)
         stream.flush()
         os.fsync(stream.fileno())
     new_file.replace(file)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hivemind.errors import AccessRevoked, Unauthenticated, Unavailable
 from hivemind.formats.codec import from_row
 from hivemind.formats.timestamps import format_timestamp
+from hivemind.hub.access import INSERT_TOKEN
 from hivemind.hub.administration import Recorder
 from hivemind.model.ids import derive_id
 from hivemind.model.login import Identity, digest_proof, hash_token, new_token
@@ -107,8 +108,7 @@ class LoginRegister:
         token = derive_id("login", token_hash)[:12]
         with self.db.transaction():
             rows = self.db.execute(
-                "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at,"
-                " person) VALUES (?, ?, ?, ?, ?, ?, ?, '', '', ?) ON CONFLICT DO NOTHING RETURNING id",
+                f"{INSERT_TOKEN} ON CONFLICT DO NOTHING RETURNING id",
                 token, name, role.value, identity.is_agent, token_hash, format_timestamp(now), until, identity.id,
             )  # fmt: skip
             # The device chooses its token, so it may send the hash of somebody else's.
@@ -124,11 +124,10 @@ class LoginRegister:
         with self.db.transaction():
             before = self.db.one("SELECT role, revoked_at FROM tokens WHERE id = ?", token)
             self.db.execute(
-                "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at,"
-                " person) VALUES (?, ?, ?, false, ?, ?, ?, '', '', ?) ON CONFLICT (team_id, id) DO UPDATE SET"
+                f"{INSERT_TOKEN} ON CONFLICT (team_id, id) DO UPDATE SET"
                 " (role, expires_at, revoked_at) = (excluded.role, excluded.expires_at, '')",
                 # Nobody has this token: browsers have secrets of their own, which end with it.
-                token, name, role.value, hash_token(new_token()), format_timestamp(now), until, identity.id,
+                token, name, role.value, False, hash_token(new_token()), format_timestamp(now), until, identity.id,
             )  # fmt: skip
             if before is None or before[1]:
                 detail = f"{name} ({role.value}), signed in with a browser at {identity.issuer}"

@@ -10,7 +10,6 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import count
@@ -30,6 +29,8 @@ MIGRATION_ATTEMPTS, MIGRATION_LOCK_SECONDS = 30, 2
 """A change of a table waits this long for its readers, because new readers wait behind it; then it tries again."""
 MIGRATION_LOCK = 0x68697665
 """The advisory lock for migrations, so that two hubs can start at once; the number is "hive" in ASCII."""
+LOCK_SECONDS, STATEMENT_SECONDS = 30, 60
+"""How long a request waits for another writer of the team, and for one statement (0: no limit)."""
 STREAM_BATCH_ROWS = 1_000
 """Rows per round trip when streaming."""
 
@@ -48,21 +49,6 @@ PLACEHOLDER = re.compile(r"'[^']*'|\?|(?<!:):([a-z_]+)")
 Connection = psycopg.Connection[Row]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
-    """How long a request may wait for the database."""
-
-    lock_seconds: int = 30
-    """For another writer of the team."""
-    statement_seconds: int = 60
-    """For one statement; 0 for no limit."""
-
-
-DEFAULT_TIMEOUTS = Timeouts()
-UNLIMITED = Timeouts(statement_seconds=0)
-"""For work that nobody waits for."""
-
-
 class Postgres(Database):
     """A connection for one team."""
 
@@ -75,11 +61,18 @@ class Postgres(Database):
     HAS_WORKER = True
     index: PostgresIndex
 
-    def __init__(self, connection: Connection, team: str, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        team: str,
+        lock_seconds: int = LOCK_SECONDS,
+        statement_seconds: int = STATEMENT_SECONDS,
+    ) -> None:
         self.connection = connection
         self.team = team
         self.index = PostgresIndex(self)
-        self._timeouts = timeouts
+        self._lock_seconds = lock_seconds
+        self._statement_seconds = statement_seconds
         self._is_in_team = False
         self._is_streaming = False
         self._has_lock = False
@@ -134,7 +127,7 @@ class Postgres(Database):
             return
         assert not self._is_streaming, "read a stream to its end before writing"
         with _translate_errors(), self._enter_team():
-            self.connection.execute(LOCK_TEAM, [self.team, f"{self._timeouts.lock_seconds}s"])
+            self.connection.execute(LOCK_TEAM, [self.team, f"{self._lock_seconds}s"])
             self._has_lock = True
             try:
                 yield
@@ -182,7 +175,7 @@ class Postgres(Database):
                 self._is_in_team = False
 
     def _set_team(self) -> None:
-        self.connection.execute(ENTER_TEAM, [self.team, f"{self._timeouts.statement_seconds}s"])
+        self.connection.execute(ENTER_TEAM, [self.team, f"{self._statement_seconds}s"])
 
     def _run(self, sql: str, values: tuple[Any, ...]) -> psycopg.Cursor[Row]:
         statement, parameters = translate_sql(sql, values)

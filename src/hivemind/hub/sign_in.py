@@ -13,7 +13,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.error import HTTPError
@@ -82,7 +82,7 @@ class SignInAttempt:
             "grant_type": "authorization_code", "code": code, "redirect_uri": redirect_url,
             "code_verifier": self.verifier,
         }  # fmt: skip
-        return _read_tokens(_request_tokens(options.token_endpoint, grant, options), self.nonce_secret)
+        return _read_tokens(_request_tokens(grant, options), self.nonce_secret)
 
 
 def has_browser() -> bool:
@@ -131,7 +131,7 @@ def sign_in_with_code(
     # Waits first: nobody types a code in no time.
     while time.monotonic() < deadline:
         sleep(interval)
-        answer = _request_tokens(options.token_endpoint, grant, options)
+        answer = _request_tokens(grant, options)
         match answer.get("error"):
             case "authorization_pending":
                 continue
@@ -144,29 +144,24 @@ def sign_in_with_code(
     raise Unavailable("nobody entered the code in time; run the command again for a new one")
 
 
-def renew(token_endpoint: str, client_id: str, client_secret: str, refresh_token: str) -> ProviderTokens:
+def renew(options: ProviderOptions, refresh_token: str) -> ProviderTokens:
     """Ask the provider for a new ID token; raise Unauthenticated if it wants the person to sign in again."""
-    fields = {"grant_type": "refresh_token", "refresh_token": refresh_token, "client_id": client_id}
-    answer = _post(
-        _check_endpoint(token_endpoint, "token endpoint"),
-        fields | ({"client_secret": client_secret} if client_secret else {}),
-    )
+    answer = _request_tokens({"grant_type": "refresh_token", "refresh_token": refresh_token}, options)
     tokens = _read_tokens(answer, "")
     # A provider that rotates refresh tokens sends the next one; the others leave it out.
-    return tokens if tokens.refresh_token else ProviderTokens(id_token=tokens.id_token, refresh_token=refresh_token)
+    return tokens if tokens.refresh_token else replace(tokens, refresh_token=refresh_token)
 
 
-def revoke(issuer: str, client_id: str, client_secret: str, refresh_token: str) -> bool:
+def revoke(options: ProviderOptions, refresh_token: str) -> bool:
     """Let the provider end a refresh token (RFC 7009); return False if it offers no way to do that."""
     # From the provider itself and not from the hub, which may be gone when somebody leaves its team.
-    configuration = _fetch(Request(_check_endpoint(issuer, "address").rstrip("/") + CONFIGURATION_PATH))
+    configuration = _fetch(Request(_check_endpoint(options.issuer, "address").rstrip("/") + CONFIGURATION_PATH))
     endpoint = configuration.get("revocation_endpoint")
     # Otherwise another provider could get hold of the token.
-    if not endpoint or configuration.get("issuer") != issuer:
+    if not endpoint or configuration.get("issuer") != options.issuer:
         return False
-    fields = {"token": refresh_token, "token_type_hint": "refresh_token", "client_id": client_id}
-    secret = {"client_secret": client_secret} if client_secret else {}
-    _expect_success(_post(_check_endpoint(str(endpoint), "revocation endpoint"), fields | secret))
+    fields = {"token": refresh_token, "token_type_hint": "refresh_token", **_identify_client(options)}
+    _expect_success(_post(_check_endpoint(str(endpoint), "revocation endpoint"), fields))
     return True
 
 
@@ -260,8 +255,8 @@ def _identify_client(options: ProviderOptions) -> dict[str, str]:
     return {"client_id": options.client_id, **secret}
 
 
-def _request_tokens(endpoint: str, grant: Mapping[str, str], options: ProviderOptions) -> dict[str, Any]:
-    return _post(_check_endpoint(endpoint, "token endpoint"), {**grant, **_identify_client(options)})
+def _request_tokens(grant: Mapping[str, str], options: ProviderOptions) -> dict[str, Any]:
+    return _post(_check_endpoint(options.token_endpoint, "token endpoint"), {**grant, **_identify_client(options)})
 
 
 def _read_tokens(answer: Mapping[str, Any], nonce_secret: str) -> ProviderTokens:
@@ -296,14 +291,14 @@ def _post(url: str, fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _fetch(request: Request) -> dict[str, Any]:
-    host = _get_host(request.full_url)
+    host = urlsplit(request.full_url).netloc
     try:
         with build_opener(_NoRedirect).open(request, timeout=TIMEOUT_SECONDS) as response:
             body = response.read()
             # The answer to a revocation is empty.
             answer = parse_json(body) if body else {}
     except HTTPError as error:
-        answer = _read_error(error)
+        answer = _read_error(error, host)
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise Unavailable(f"the identity provider at {host} does not answer: {reason}") from error
@@ -312,7 +307,7 @@ def _fetch(request: Request) -> dict[str, Any]:
     return answer
 
 
-def _read_error(error: HTTPError) -> Any:
+def _read_error(error: HTTPError, host: str) -> Any:
     """Return the provider's error; raise Unavailable if the answer has none."""
     with error:
         try:
@@ -321,7 +316,7 @@ def _read_error(error: HTTPError) -> Any:
             answer = None
     # Only 400 and 401 say something about the request (RFC 6749, 5.2); the rest is an outage.
     if error.code not in (400, 401) or not isinstance(answer, dict) or "error" not in answer:
-        raise Unavailable(f"the identity provider at {_get_host(error.url)} answered {error.code}; try again later")
+        raise Unavailable(f"the identity provider at {host} answered {error.code}; try again later")
     return answer
 
 
@@ -331,7 +326,3 @@ def _check_endpoint(url: str, what: str) -> str:
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
         raise InvalidInput(f"the identity provider's {what} {url!r} has no TLS; ask whoever runs the hub")
     return url
-
-
-def _get_host(url: str) -> str:
-    return urlsplit(url).netloc

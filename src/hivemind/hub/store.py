@@ -17,12 +17,11 @@ from hivemind.hub import administration, exchange, graphs
 from hivemind.hub.epochs import LogHistory
 from hivemind.hub.postgres import (
     CONNECTION,
-    DEFAULT_TIMEOUTS,
+    LOCK_SECONDS,
     SCHEMA,
-    UNLIMITED,
+    STATEMENT_SECONDS,
     Connection,
     Postgres,
-    Timeouts,
     connect,
     migrate,
 )
@@ -31,7 +30,7 @@ from hivemind.hub.receipts import ReceiptQueue
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import Event
 from hivemind.model.scope import Scope
-from hivemind.model.team import Device, TeamMember
+from hivemind.model.team import TeamMember
 from hivemind.store import Store, projector, sync_state
 from hivemind.store.database import Closeable
 
@@ -60,13 +59,8 @@ class HubOptions:
     """At most, to each of the databases."""
     pool_seconds: int = 10
     """How long a request waits for one of them."""
-    lock_seconds: int = DEFAULT_TIMEOUTS.lock_seconds
-    statement_seconds: int = DEFAULT_TIMEOUTS.statement_seconds
-
-    @property
-    def timeouts(self) -> Timeouts:
-        """How long a request may wait for the database."""
-        return Timeouts(lock_seconds=self.lock_seconds, statement_seconds=self.statement_seconds)
+    lock_seconds: int = LOCK_SECONDS
+    statement_seconds: int = STATEMENT_SECONDS
 
 
 DEFAULT_OPTIONS = HubOptions()
@@ -164,7 +158,8 @@ class Hub(Closeable):
     def rebuild_team(self, team: str) -> None:
         """Rebuild the derived tables of a team while the old ones answer."""
         with connect(self.address) as connection:
-            rebuild(Postgres(connection, team, UNLIMITED))
+            # Nobody waits for it.
+            rebuild(Postgres(connection, team, statement_seconds=0))
 
     def build_graph(self, team: TeamProgress, model: str, dimension: int) -> bool:
         """Build the graph that a large team's vectors are searched with; return whether it was missing."""
@@ -235,6 +230,10 @@ def _delete_rows(connection: Connection, table: str, team: str) -> bool:
     return True
 
 
+def _add_days(at: str, days: int) -> str:
+    return timestamps.format_timestamp(timestamps.parse_timestamp(at) + timedelta(days=days))
+
+
 class HubStore(Store):
     """The store of one team."""
 
@@ -255,7 +254,7 @@ class HubStore(Store):
         self._resources = ExitStack()
         try:
             connection = self._resources.enter_context(hub.borrow_connection(pool))
-            db = Postgres(connection, str(uuid.UUID(team)), hub.options.timeouts)
+            db = Postgres(connection, str(uuid.UUID(team)), hub.options.lock_seconds, hub.options.statement_seconds)
             if read_only:
                 # One transaction for all of it: entering the team costs as much as a small statement.
                 self._resources.enter_context(db.reading())
@@ -303,36 +302,23 @@ class HubStore(Store):
     def clear_residue(self, at: str) -> list[ErasedLocation]:
         """Vacuum after an erasure and return where copies may remain: hub, backups and devices."""
         is_cleared = self.checkpoint()
-        gone_by = timestamps.format_date(
-            timestamps.format_timestamp(timestamps.parse_timestamp(at) + timedelta(days=self._hub.options.backup_days))
-        )
-        removed_at = administration.list_removed(self.db)
-        return [
+        gone_by = timestamps.format_date(_add_days(at, self._hub.options.backup_days))
+        places = [
             ErasedLocation(name="hub", state="done", detail=VACUUMED_DETAIL)
             if is_cleared
             else ErasedLocation(name="hub", state="pending", detail=NOT_VACUUMED_DETAIL),
             ErasedLocation(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
-            *(
-                ErasedLocation(
-                    name=f"device of {device.person}", state="pending", detail=f"last sync {device.last_seen_at}"
-                )
-                for device in sync_state.list_devices(self.db)
-                if device.erasures and device.id not in removed_at
-            ),
-            *(
-                ErasedLocation(
-                    name=f"removed device of {device.person}",
-                    state="outside",
-                    detail=f"its copy ends with its lease, {timestamps.format_date(self._find_lease_end(device))}",
-                )
-                for device in sync_state.list_devices(self.db)
-                if device.erasures and device.id in removed_at and self._find_lease_end(device) > at
-            ),
         ]
-
-    def _find_lease_end(self, device: Device) -> str:
-        last_contact = timestamps.parse_timestamp(device.last_seen_at)
-        return timestamps.format_timestamp(last_contact + timedelta(days=self.history.state.lease_days))
+        removed_at = administration.list_removed(self.db)
+        for device in sync_state.list_devices(self.db):
+            lease_end = _add_days(device.last_seen_at, self.history.state.lease_days)
+            if device.erasures and device.id not in removed_at:
+                name, detail = f"device of {device.person}", f"last sync {device.last_seen_at}"
+                places.append(ErasedLocation(name=name, state="pending", detail=detail))
+            elif device.erasures and lease_end > at:
+                detail = f"its copy ends with its lease, {timestamps.format_date(lease_end)}"
+                places.append(ErasedLocation(name=f"removed device of {device.person}", state="outside", detail=detail))
+        return places
 
     @property
     def bytes(self) -> int:

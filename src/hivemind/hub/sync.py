@@ -67,7 +67,8 @@ def synchronise(
     """Push this device's entries, pull new ones, and return how many of each."""
     expire_lease(store, now)
     welcome = transport.hello(store.chain, sync_state.read_bookmark(store.db))
-    _check_team(store, welcome)
+    if store.membership and store.membership.team != welcome.team:
+        raise Refused("this store belongs to another team; use a separate store for this one")
     if _leave_copied_chain(store, transport, welcome):
         welcome = transport.hello(store.chain, sync_state.read_bookmark(store.db))
     is_restored = store.membership is not None and store.membership.epoch not in ("", welcome.epoch)
@@ -129,12 +130,6 @@ def leave(store: Store) -> None:
         sync_state.leave_team(store.db)
     store.discard_cues()
     store.checkpoint()
-
-
-def _check_team(store: Store, welcome: Welcome) -> None:
-    member = store.membership
-    if member and member.team != welcome.team:
-        raise Refused("this store belongs to another team; use a separate store for this one")
 
 
 def _join(store: Store, welcome: Welcome) -> Membership:
