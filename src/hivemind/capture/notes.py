@@ -8,11 +8,12 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 from hivemind.codebase.repository import is_directory
@@ -42,6 +43,7 @@ HEADING_KINDS = (
 )
 """What the heading above a point says about its kind; the first match counts."""
 LINK_TO_NOTE = re.compile(r"\[[^\]]*\]\((?P<file>[^)#?]+\.md)\)")
+CODEX_HANDBOOK = ".codex/memories/MEMORY.md"
 CODEX_PLACE = re.compile(r"\bcwd=(?P<directory>[^;,)\n]+)")
 CODEX_INDEX = re.compile(r"\A(?:rollout_summary_files|keywords|What's in Memory)\b", re.IGNORECASE)
 """Headings of parts that list sessions and search words, and not what was learned."""
@@ -49,20 +51,20 @@ CODEX_HEADER = re.compile(r"\A(?:scope|applies_to|description|keywords|rollout_s
 CODEX_REFERENCE = re.compile(r"\s*\[Task[^\]]*\]\s*\Z")
 # On Linux, on macOS, and on a remote machine.
 VSCODE_USERS = (".config/Code/User", "Library/Application Support/Code/User", ".vscode-server/data/User")
+VSCODE_WORKSPACES = "workspaceStorage/*/GitHub.copilot-chat/memory-tool/memories/repo/**/*.md"
+VSCODE_PERSON = "globalStorage/github.copilot-chat/memory-tool/memories/*.md"
 NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]")
 
 
-Read = Callable[[Path, str], Iterator[ForeignNote]]
-"""Reads the notes of a file, given its repository, which is empty for notes about the person."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteFiles:
+class NoteFiles(NamedTuple):
     """Files below the home directory in which an agent keeps notes."""
 
     origin: str
     pattern: str
-    read: Callable[[Path, KnownTrees], Iterator[ForeignNote]]
+    read: Callable[[Path, str], Iterator[ForeignNote]]
+    """Reads the notes of a file, given its repository, which is empty for notes about the person."""
+    locate: Callable[[Path, KnownTrees], str | None] = lambda path, trees: ""
+    """Finds the repository of a file; None if its directory is not known."""
 
 
 def find_notes(home: Path, trees: KnownTrees, origins: Iterable[str] = ()) -> Iterator[ForeignNote]:
@@ -75,7 +77,12 @@ def find_notes(home: Path, trees: KnownTrees, origins: Iterable[str] = ()) -> It
 def _find_notes(home: Path, trees: KnownTrees, names: set[str]) -> Iterator[ForeignNote]:
     for files in HOME_FILES:
         for path in _list_files(home, files.pattern) if files.origin in names else ():
-            yield from _name_source(files.read(path, trees), files.origin, path, f"~/{path.relative_to(home)}")
+            repo = files.locate(path, trees)
+            notes = files.read(path, repo) if repo is not None else iter(())
+            yield from _name_source(notes, files.origin, path, f"~/{path.relative_to(home)}")
+    # The one file of which each part names the directory it applies to.
+    for path in _list_files(home, CODEX_HANDBOOK) if "codex" in names else ():
+        yield from _name_source(_read_codex_handbook(path, trees), "codex", path, f"~/{path.relative_to(home)}")
     for directory, repo in trees.repos.items():
         for origin, pattern in TREE_FILES:
             for path in _list_files(Path(directory), pattern) if origin in names else ():
@@ -149,16 +156,12 @@ def _read_plain_points(path: Path, repo: str) -> Iterator[ForeignNote]:
     return _read_points(path, repo, _read(path))
 
 
-def _read_section(title: str) -> Read:
-    """Make a reader of one section: the bullets that an agent's tool appends to a file that a person writes."""
-
-    def read(path: Path, repo: str) -> Iterator[ForeignNote]:
-        points = split_points(_read(path))
-        # The heading only says who wrote it.
-        own_points = (replace(point, heading="") for point in points if point.heading == title)
-        return (replace(_make_note(point, repo), kind=Kind.PREFERENCE) for point in own_points)
-
-    return read
+def _read_added_memories(path: Path, repo: str) -> Iterator[ForeignNote]:
+    """Read one section: the bullets that an agent's tool appends to a file that a person writes."""
+    for point in split_points(_read(path)):
+        if point.heading in ("Gemini Added Memories", "Qwen Added Memories"):
+            # The heading only says who wrote it.
+            yield replace(_make_note(replace(point, heading=""), repo), kind=Kind.PREFERENCE)
 
 
 def _read_codex_handbook(path: Path, trees: KnownTrees) -> Iterator[ForeignNote]:
@@ -191,22 +194,6 @@ def guess_kind(heading: str) -> Kind:
     return next((kind for kind, words in HEADING_KINDS if words.search(heading)), Kind.FACT)
 
 
-def _about_person(read: Read) -> Callable[[Path, KnownTrees], Iterator[ForeignNote]]:
-    return lambda path, trees: read(path, "")
-
-
-def _about_project(
-    read: Read, locate: Callable[[Path, KnownTrees], str | None]
-) -> Callable[[Path, KnownTrees], Iterator[ForeignNote]]:
-    """Make a reader of notes about the project that ``locate`` finds; of none if its directory is not known."""
-
-    def read_located(path: Path, trees: KnownTrees) -> Iterator[ForeignNote]:
-        repo = locate(path, trees)
-        return read(path, repo) if repo else iter(())
-
-    return read_located
-
-
 def _locate_claude(path: Path, trees: KnownTrees) -> str | None:
     name = path.parts[path.parts.index("projects") + 1]
     return next((repo for directory, repo in trees.repos.items() if _name_for_claude(directory) == name), None)
@@ -237,60 +224,27 @@ def _locate_vscode(path: Path, trees: KnownTrees) -> str | None:
     storage = next(parent.parent for parent in path.parents if parent.name == "GitHub.copilot-chat")
     try:
         folder = str(parse_json(_read(storage / "workspace.json"))["folder"])
-    except (OSError, ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError):
         # A workspace of several folders has none of its own.
         return None
-    return trees.find(unquote(urlparse(folder).path))
-
-
-def _list_vscode_files(user: str) -> tuple[NoteFiles, ...]:
-    """List where Copilot in VS Code keeps its notes about a workspace and about the person."""
-    notes = "memory-tool/memories"
-    workspace = f"{user}/workspaceStorage/*/GitHub.copilot-chat/{notes}/repo/**/*.md"
-    return (
-        NoteFiles(origin="copilot", pattern=workspace, read=_about_project(_read_topic, _locate_vscode)),
-        NoteFiles(
-            origin="copilot",
-            pattern=f"{user}/globalStorage/github.copilot-chat/{notes}/*.md",
-            read=_about_person(_read_topic),
-        ),
-    )
+    return trees.find(unquote(urlparse(folder).path)) or None
 
 
 HOME_FILES = (
     # A folder for each repository, which its worktrees share.
-    NoteFiles(
-        origin="claude-code",
-        pattern=".claude/projects/*/memory/**/*.md",
-        read=_about_project(_read_topic, _locate_claude),
-    ),
-    # A handbook of all projects, a summary about the person, and what the person asked it to note.
-    NoteFiles(origin="codex", pattern=".codex/memories/MEMORY.md", read=_read_codex_handbook),
-    NoteFiles(origin="codex", pattern=".codex/memories/memory_summary.md", read=_about_person(_read_codex_summary)),
-    NoteFiles(
-        origin="codex",
-        pattern=".codex/memories/extensions/ad_hoc/notes/*.md",
-        read=_about_person(_read_plain_points),
-    ),
-    NoteFiles(
-        origin="gemini",
-        pattern=".gemini/GEMINI.md",
-        read=_about_person(_read_section("Gemini Added Memories")),
-    ),
-    NoteFiles(
-        origin="gemini",
-        pattern=".gemini/tmp/*/memory/*.md",
-        read=_about_project(_read_plain_points, _locate_gemini),
-    ),
+    NoteFiles("claude-code", ".claude/projects/*/memory/**/*.md", _read_topic, _locate_claude),
+    # Beside the handbook: a summary about the person, and what the person asked it to note.
+    NoteFiles("codex", ".codex/memories/memory_summary.md", _read_codex_summary),
+    NoteFiles("codex", ".codex/memories/extensions/ad_hoc/notes/*.md", _read_plain_points),
+    NoteFiles("gemini", ".gemini/GEMINI.md", _read_added_memories),
+    NoteFiles("gemini", ".gemini/tmp/*/memory/*.md", _read_plain_points, _locate_gemini),
     # Qwen Code began as a copy of Gemini CLI, and notes in the same way.
-    NoteFiles(origin="qwen", pattern=".qwen/QWEN.md", read=_about_person(_read_section("Qwen Added Memories"))),
-    NoteFiles(
-        origin="windsurf",
-        pattern=".codeium/windsurf/memories/global_rules.md",
-        read=_about_person(_read_plain_points),
-    ),
-    NoteFiles(origin="serena", pattern=".serena/memories/global/**/*.md", read=_about_person(_read_topic)),
-    *(files for user in VSCODE_USERS for files in _list_vscode_files(user)),
+    NoteFiles("qwen", ".qwen/QWEN.md", _read_added_memories),
+    NoteFiles("windsurf", ".codeium/windsurf/memories/global_rules.md", _read_plain_points),
+    NoteFiles("serena", ".serena/memories/global/**/*.md", _read_topic),
+    # Copilot in VS Code keeps notes about a workspace and about the person.
+    *(NoteFiles("copilot", f"{user}/{VSCODE_WORKSPACES}", _read_topic, _locate_vscode) for user in VSCODE_USERS),
+    *(NoteFiles("copilot", f"{user}/{VSCODE_PERSON}", _read_topic) for user in VSCODE_USERS),
 )
 TREE_FILES = (("serena", ".serena/memories/**/*.md"), ("claude-code", ".claude/agent-memory/*/*.md"))
 """Notes that lie in the working tree itself."""
