@@ -55,6 +55,6 @@ def test_a_file_outside_the_working_tree_has_no_cue(tmp_path: Path) -> None:
     inside = f'{{"cwd": "{tmp_path}", "tool_input": {{"file_path": "a.py"}}}}'
     outside = inside.replace("a.py", "../a.py")
 
-    actions = [read_action(text, has_result=False, has_failed=False, with_files=True) for text in (inside, outside)]
+    actions = [read_action("claude-code", "PreToolUse", text) for text in (inside, outside)]
 
-    assert [action.cues for action in actions if action] == [["f a.py"], []]
+    assert [action[2] for action in actions if action] == [["f a.py"], []]

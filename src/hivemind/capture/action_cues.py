@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 
-from hivemind.agents.callers import COMMAND_FIELDS, DIRECTORY_FIELDS, FILE_FIELDS, PATCH_HEADER, SESSION_FIELDS
+from hivemind.agents import callers
 from hivemind.formats import cue_file
 from hivemind.text import cues
 
@@ -25,20 +25,18 @@ INPUT_FIELDS = ("tool_input", "toolArgs", "tool_call", "input", "args", "paramet
 """Fields with what the agent asked of the tool; all others may hold what the tool answered."""
 
 
-class Action:
-    """A tool call in a payload: its session, its working tree, and its cues."""
+def find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | None:
+    """Return the cues of a tool call that some memory may concern; None if there is nothing to say."""
+    action = read_action(agent, event, payload)
+    if action is None or not action[2]:
+        return None
+    root, session, cues_of_call = action
+    hits = cue_file.find_hits(home, root, session, cues_of_call)
+    return cues_of_call if hits is None else hits or None
 
-    def __init__(self, session: str, root: str, call_cues: list[str]) -> None:
-        self.session = session
-        self.root = root
-        self.cues = call_cues
 
-
-def read_action(payload: str, *, has_result: bool, has_failed: bool, with_files: bool) -> Action | None:
-    """Return the action of a payload; None if it is not one that we can read.
-
-    ``with_files`` is false after a call for agents that heard about the file before it.
-    """
+def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[str]] | None:
+    """Return the working tree, session and cues of the tool call in a payload; None if it is not one we can read."""
     if len(payload) > LONGEST_PAYLOAD:
         return None
     # Here, because a hook at any other event does not need it.
@@ -51,21 +49,24 @@ def read_action(payload: str, *, has_result: bool, has_failed: bool, with_files:
     if not isinstance(fields, dict):
         return None
     strings = list(_walk(fields, "", False, 0))
-    directory = next((text for name, text, _ in strings if name in DIRECTORY_FIELDS), "")
+    directory = next((text for name, text, _ in strings if name in callers.DIRECTORY_FIELDS), "")
     if not directory or "\0" in directory:
         return None
     root = cue_file.find_root(directory)
-    session = next((text for field in SESSION_FIELDS for name, text, _ in strings if name == field), "")
+    session = next((text for field in callers.SESSION_FIELDS for name, text, _ in strings if name == field), "")
+    is_after = event in callers.AFTER_CALL_EVENTS
+    # After a call, agents that heard about the file before it hear no more of it.
+    has_files = not is_after or agent not in callers.HEAR_BEFORE_CALLS
+    call_cues = list(_list_file_cues(strings, directory, root)) if has_files else []
+    commands = [text for name, text, is_input in strings if is_input and name in callers.COMMAND_FIELDS]
     # After a call its command has been run, and only its result can remind of anything.
-    call_cues = list(_list_file_cues(strings, directory, root)) if with_files else []
-    commands = [text for name, text, is_input in strings if is_input and name in COMMAND_FIELDS]
-    if not has_result:
+    if not is_after:
         call_cues += [cue for command in commands for cue in cues.list_command_cues(command)]
     # Files and answers of memory are full of words like "error"; only commands and failures are looked at.
-    elif commands or has_failed:
+    elif commands or event.endswith("Failure"):
         lines = [line for _, text, is_input in strings if not is_input for line in cues.find_error_lines(text)]
         call_cues += cues.list_error_cues(lines)
-    return Action(session, root, list(dict.fromkeys(call_cues)))
+    return root, session, list(dict.fromkeys(call_cues))
 
 
 def _walk(value: Any, name: str, is_input: bool, depth: int) -> Iterator[tuple[str, str, bool]]:
@@ -84,9 +85,9 @@ def _list_file_cues(strings: list[tuple[str, str, bool]], directory: str, root: 
     for name, text, is_input in strings:
         if not is_input:
             continue
-        paths = [text] if name in FILE_FIELDS else []
+        paths = [text] if name in callers.FILE_FIELDS else []
         if "*** Begin Patch" in text:
-            paths = [path for _, path in re.findall(PATCH_HEADER, text, re.MULTILINE)]
+            paths = [path for _, path in re.findall(callers.PATCH_HEADER, text, re.MULTILINE)]
         for path in paths:
             if "\0" not in path and (place := _make_relative(path.strip(), directory, root)):
                 yield cues.make_file_cue(place)

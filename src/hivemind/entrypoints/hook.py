@@ -20,7 +20,6 @@ from hivemind.agents.callers import (
     BRIEFED_LATE,
     CONTEXT_EVENTS,
     END_EVENTS,
-    HEAR_BEFORE_CALLS,
     identify_hook_agent,
 )
 from hivemind.capture import brief_marker, spool
@@ -154,21 +153,10 @@ def _find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | N
     # Before the store is there, nothing can be remembered.
     if not os.path.exists(os.path.join(home, "memory.db")):
         return None
-    # Here, because they are needed at tool calls only.
-    from hivemind.capture.action_cues import read_action
-    from hivemind.formats import cue_file
+    # Here, because it is needed at tool calls only.
+    from hivemind.capture import action_cues
 
-    is_after = event in AFTER_CALL_EVENTS
-    action = read_action(
-        payload,
-        has_result=is_after,
-        has_failed=event.endswith("Failure"),
-        with_files=not is_after or agent not in HEAR_BEFORE_CALLS,
-    )
-    if action is None or not action.cues:
-        return None
-    hits = cue_file.find_hits(home, action.root, action.session, action.cues)
-    return action.cues if hits is None else hits or None
+    return action_cues.find_cues(home, agent, event, payload)
 
 
 def answer(agent: str, event: str, payload: str, cues: list[str] | None = None) -> None:
