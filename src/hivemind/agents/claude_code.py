@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, StatusLine, build_claude_hooks
+from hivemind.agents.config_entries import OWN_STATUS_LINE, InstallTarget, JsonEntry, Launch, Piece, build_claude_hooks
 from hivemind.agents.decoder import StepContext, TranscriptState
 from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
 from hivemind.agents.slash_commands import CLAUDE_FIELDS, build_command_files
@@ -36,23 +36,21 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, always loaded so that the model need not search for its tools, the hooks and the commands."""
     # Not a plugin: that needs the `claude` command, renames our tools, and gives SessionEnd 1.5 seconds at most.
     servers = target.project / ".mcp.json" if target.project else target.home / ".claude.json"
+    settings = target.root / ".claude" / "settings.json"
+    # Not in a project: its settings override the user's own status line.
+    status_line = () if target.project else (_build_status_line(settings, launch),)
     return (
-        ServerEntry(path=servers, value=launch.server_entry(type="stdio", alwaysLoad=True)),
+        JsonEntry(path=servers, value=launch.server_entry(type="stdio", alwaysLoad=True)),
         # SessionEnd hooks get 1.5 seconds unless the settings give a timeout.
-        build_claude_hooks(
-            target.root / ".claude" / "settings.json", NAME, launch, EVENTS, tools_before_call=TOOLS_BEFORE_CALL
-        ),
-        *_build_status_line(target, launch),
+        build_claude_hooks(settings, NAME, launch, EVENTS, tools_before_call=TOOLS_BEFORE_CALL),
+        *status_line,
         *build_command_files(target.root / ".claude" / "commands", CLAUDE_FIELDS, arguments="$ARGUMENTS"),
     )
 
 
-def _build_status_line(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
-    # Not in a project: its settings override the user's own status line.
-    if target.project:
-        return ()
-    path = target.home / ".claude" / "settings.json"
-    return (StatusLine(path=path, command=join_command(launch.status_line)),)
+def _build_status_line(settings: Path, launch: Launch) -> Piece:
+    line = {"type": "command", "command": join_command(launch.status_line)}
+    return JsonEntry(path=settings, keys=("statusLine",), value=line, own_command=OWN_STATUS_LINE, what="status line")
 
 
 def read_transcript(path: Path) -> Observations:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
+from hivemind.agents.config_entries import MARK, InstallTarget, JsonEntry, Launch, OwnFile, Piece
 from hivemind.agents.decoder import TranscriptState
 from hivemind.agents.json_input import (
     Observations,
@@ -76,8 +76,8 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     extensions = (target.home / editor / EXTENSION for editor in EDITORS)
     in_editors = (extension / SETTINGS for extension in extensions if extension.is_dir())
     return (
-        ServerEntry(path=target.home / ".cline" / "data" / SETTINGS, value=terminal),
-        *(ServerEntry(path=path, value=launch.server_entry(disabled=False)) for path in in_editors),
+        JsonEntry(path=target.home / ".cline" / "data" / SETTINGS, value=terminal),
+        *(JsonEntry(path=path, value=launch.server_entry(disabled=False)) for path in in_editors),
         *programs,
     )
 

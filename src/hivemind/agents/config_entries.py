@@ -9,7 +9,7 @@ import re
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -94,23 +94,28 @@ class Piece(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerEntry(Piece):
-    """Our MCP server in a JSON file that may list other servers."""
+class JsonEntry(Piece):
+    """Our MCP server or our status line in a JSON file that has other entries."""
 
     value: dict[str, Any]
-    under: str = "mcpServers"
+    keys: tuple[str, ...] = ("mcpServers", SERVER)
+    own_command: re.Pattern[str] = re.compile(".*", re.DOTALL)
+    """How the command of an entry of ours reads, where the user may have one of their own under the same keys."""
 
     def add_to(self, text: str) -> str:
-        """Return the file's text with our server."""
-        return jsonc.put(text, (self.under, SERVER), self.value)
+        """Return the file's text with our entry; one of the user's stays, because there can be only one."""
+        is_free = jsonc.get(text, self.keys) is None or self.is_in(text)
+        return jsonc.put(text, self.keys, self.value) if is_free else text
 
     def remove_from(self, text: str) -> str:
-        """Return the file's text without our server."""
-        return jsonc.remove(text, (self.under, SERVER)) if self.is_in(text) else text
+        """Return the file's text without our entry."""
+        return jsonc.remove(text, self.keys) if self.is_in(text) else text
 
     def is_in(self, text: str) -> bool:
-        """Return whether the file has a server of our name."""
-        return jsonc.get(text, (self.under, SERVER)) is not None
+        """Return whether the file has our entry."""
+        entry = jsonc.get(text, self.keys)
+        command = str(entry.get("command", "")) if isinstance(entry, dict) else ""
+        return entry is not None and bool(self.own_command.fullmatch(command))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,31 +270,6 @@ def _check_toml(text: str, message: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatusLine(Piece):
-    """Our status line in a JSON file, if the user has none of their own."""
-
-    command: str
-    key: str = "statusLine"
-    what: str = "status line"
-
-    def add_to(self, text: str) -> str:
-        """Return the file's text with our status line; one of the user's stays, because there can be only one."""
-        if jsonc.get(text, (self.key,)) is not None and not self.is_in(text):
-            return text
-        return jsonc.put(text, (self.key,), {"type": "command", "command": self.command})
-
-    def remove_from(self, text: str) -> str:
-        """Return the file's text without our status line."""
-        return jsonc.remove(text, (self.key,)) if self.is_in(text) else text
-
-    def is_in(self, text: str) -> bool:
-        """Return whether the file has our status line alone, not as a part of a command of the user's."""
-        entry = jsonc.get(text, (self.key,))
-        command = str(entry.get("command", "")) if isinstance(entry, dict) else ""
-        return bool(OWN_STATUS_LINE.fullmatch(command))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class YamlItem(Piece):
     """Our item in a top-level list of a YAML file.
 
@@ -350,51 +330,39 @@ class InstallPlan:
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FileEdit:
-    """A file while pieces are added to it or removed from it."""
-
-    before: str | None
-    after: str
-    what: tuple[str, ...] = ()
-
-
 def plan_changes(pieces: Sequence[Piece], read: FileReader, *, remove: bool = False) -> InstallPlan:
     """Plan the changes that add or remove these pieces; files left empty are deleted.
 
     If the server or the hooks cannot be added, nothing is: half a connection looks like a whole one.
     """
-    edits: dict[Path, _FileEdit] = {}
+    changes: dict[Path, FileChange] = {}
     notes: list[str] = []
     problems: list[str] = []
     # Pieces are removed in reverse order, so that each finds the text as it left it.
     for piece in reversed(pieces) if remove else pieces:
         try:
-            _edit(edits, piece, read, remove=remove)
+            change = changes.get(piece.path) or _start_change(piece.path, read(piece.path))
+            text = change.after or ""
+            new_text = piece.remove_from(text) if remove else piece.add_to(text)
         except InvalidInput as problem:
             # A file of the user's with the name of ours is their choice; the rest works without it.
             is_serious = piece.what in ESSENTIAL and not isinstance(piece, OwnFile)
             (problems if is_serious else notes).append(f"{piece.path}: {problem}")
-    changes = []
-    for path, edit in edits.items():
-        if edit.after == (edit.before or ""):
             continue
-        if obstacle := find_obstacle(path):
-            (problems if ESSENTIAL & set(edit.what) else notes).append(obstacle)
-            continue
-        changes.append(FileChange(path=path, before=edit.before, after=edit.after or None, what=edit.what))
+        what = (*change.what, piece.what) if new_text != text else change.what
+        changes[piece.path] = replace(change, after=new_text or None, what=what)
+    for path, change in list(changes.items()):
+        obstacle = ""
+        if (change.after or "") == (change.before or "") or (obstacle := find_obstacle(path)):
+            del changes[path]
+        if obstacle:
+            (problems if ESSENTIAL & set(change.what) else notes).append(obstacle)
     return InstallPlan(
-        changes=() if problems and not remove else tuple(changes),
+        changes=() if problems and not remove else tuple(changes.values()),
         notes=tuple(note for note in dict.fromkeys(notes) if note not in problems),
         problems=tuple(dict.fromkeys(problems)),
     )
 
 
-def _edit(edits: dict[Path, _FileEdit], piece: Piece, read: FileReader, *, remove: bool) -> None:
-    if piece.path not in edits:
-        content = read(piece.path)
-        edits[piece.path] = _FileEdit(before=content, after=content or "")
-    edit = edits[piece.path]
-    text = piece.remove_from(edit.after) if remove else piece.add_to(edit.after)
-    if text != edit.after:
-        edits[piece.path] = _FileEdit(before=edit.before, after=text, what=(*edit.what, piece.what))
+def _start_change(path: Path, content: str | None) -> FileChange:
+    return FileChange(path=path, before=content, after=content)

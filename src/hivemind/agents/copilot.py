@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import Hooks, InstallTarget, Launch, Piece, ServerEntry
+from hivemind.agents.config_entries import Hooks, InstallTarget, JsonEntry, Launch, Piece
 from hivemind.agents.decoder import StepContext, TranscriptState
 from hivemind.agents.json_input import (
     Observations,
@@ -90,7 +90,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     directory = (target.project / ".github") if target.project else (target.home / ".copilot")
     servers = directory / ("mcp.json" if target.project else "mcp-config.json")
     return (
-        ServerEntry(path=servers, value=server),
+        JsonEntry(path=servers, value=server),
         Hooks(path=directory / "hooks" / "hivemind.json", agent=NAME, entries=hooks, extra={"version": 1}),
         *build_command_files(directory / "skills", SKILL_FIELDS, file=SKILL),
     )

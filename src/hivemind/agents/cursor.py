@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import Hooks, InstallTarget, Launch, Piece, ServerEntry
+from hivemind.agents.config_entries import Hooks, InstallTarget, JsonEntry, Launch, Piece
 from hivemind.agents.decoder import StepContext
 from hivemind.agents.json_input import (
     Observations,
@@ -76,7 +76,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     directory = target.root / ".cursor"
     hooks = {event: {"command": launch.command(NAME, event), "timeout": 10} for event in (*EVENTS, "preToolUse")}
     return (
-        ServerEntry(path=directory / "mcp.json", value=launch.server_entry()),
+        JsonEntry(path=directory / "mcp.json", value=launch.server_entry()),
         Hooks(path=directory / "hooks.json", agent=NAME, entries=hooks, extra={"version": 1}),
         *build_command_files(directory / "commands"),
     )

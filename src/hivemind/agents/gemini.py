@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, build_claude_hooks
+from hivemind.agents.config_entries import InstallTarget, JsonEntry, Launch, Piece, build_claude_hooks
 from hivemind.agents.decoder import StepContext
 from hivemind.agents.json_input import (
     Observations,
@@ -52,7 +52,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     # Not an extension: settings do the same without the `gemini` command.
     settings = target.root / ".gemini" / "settings.json"
     return (
-        ServerEntry(path=settings, value=launch.server_entry()),
+        JsonEntry(path=settings, value=launch.server_entry()),
         build_claude_hooks(settings, NAME, launch, HOOK_EVENTS, units_per_second=1000, matcher="*"),
         *build_command_files(settings.parent / "commands", TOML_FIELDS, arguments="{{args}}", file=TOML),
     )

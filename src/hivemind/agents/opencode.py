@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
+from hivemind.agents.config_entries import MARK, SERVER, InstallTarget, JsonEntry, Launch, OwnFile, Piece
 from hivemind.agents.decoder import StepContext
 from hivemind.agents.json_input import (
     Observations,
@@ -86,7 +86,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     jsonc_path, json_path = settings / "opencode.jsonc", settings / "opencode.json"
     server = {"type": "local", "command": list(launch.server), "enabled": True}
     return (
-        ServerEntry(path=jsonc_path if jsonc_path.exists() else json_path, value=server, under="mcp"),
+        JsonEntry(path=jsonc_path if jsonc_path.exists() else json_path, value=server, keys=("mcp", SERVER)),
         OwnFile(path=plugins / "hivemind.js", text=render_plugin(launch), mark=MARK, what="hooks"),
         *build_command_files(plugins.parent / "commands", ["description"], arguments="$ARGUMENTS"),
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, build_claude_hooks
+from hivemind.agents.config_entries import InstallTarget, JsonEntry, Launch, Piece, build_claude_hooks
 from hivemind.agents.decoder import StepContext, TranscriptState
 from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_object, get_objects, get_text
 from hivemind.agents.slash_commands import CLAUDE_FIELDS, build_command_files
@@ -20,7 +20,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return server and hooks, both in settings.json."""
     settings = target.root / ".qwen" / "settings.json"
     return (
-        ServerEntry(path=settings, value=launch.server_entry()),
+        JsonEntry(path=settings, value=launch.server_entry()),
         build_claude_hooks(settings, NAME, launch, EVENTS, units_per_second=1000, matcher="*"),
         *build_command_files(settings.parent / "commands", CLAUDE_FIELDS, arguments="$ARGUMENTS"),
     )

@@ -3,7 +3,7 @@
 import json
 
 from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import RULE, Hooks, InstallTarget, Launch, Lines, OwnFile, Piece, ServerEntry
+from hivemind.agents.config_entries import RULE, Hooks, InstallTarget, JsonEntry, Launch, Lines, OwnFile, Piece
 from hivemind.agents.json_input import Payload, digest, get_object, parse_timestamp, split_names
 from hivemind.agents.slash_commands import build_command_files
 
@@ -56,7 +56,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
         rule = f"---\ntrigger: always_on\n---\n\n{RULE}\n"
         return hooks, OwnFile(path=directory / "rules" / "hivemind.md", text=rule), *commands
     return (
-        ServerEntry(path=directory / "mcp_config.json", value=launch.server_entry()),
+        JsonEntry(path=directory / "mcp_config.json", value=launch.server_entry()),
         hooks,
         Lines(path=directory / "memories" / "global_rules.md", text=RULE, what="instructions"),
         *commands,

@@ -1,8 +1,9 @@
 """Zed: the server in its settings, and a skill; it has no hooks, and its threads are not read."""
 
 from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import RULE, InstallTarget, Launch, OwnFile, Piece, ServerEntry
+from hivemind.agents.config_entries import RULE, SERVER, InstallTarget, JsonEntry, Launch, OwnFile, Piece
 
+KEYS = ("context_servers", SERVER)
 SKILL = (
     "---\n"
     "name: hivemind\n"
@@ -17,7 +18,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and a skill, as no hook can remind the model of it."""
     directory = target.project / ".zed" if target.project else target.home / ".config" / "zed"
     return (
-        ServerEntry(path=directory / "settings.json", value=launch.server_entry(env={}), under="context_servers"),
+        JsonEntry(path=directory / "settings.json", value=launch.server_entry(env={}), keys=KEYS),
         OwnFile(path=target.root / ".agents" / "skills" / "hivemind" / "SKILL.md", text=SKILL),
     )
 
