@@ -29,7 +29,6 @@ MAX_MODULE_LINES = 500
 MIN_COMMENTS_PER_100_LINES = 3.1
 LONG_MODULES = {
     "capture/redact.py": "the hook loads it at every step, and each further file costs start-up time",
-    "capture/secret_rules.py": "a table of rules",
 }
 
 

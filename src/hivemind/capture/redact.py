@@ -6,7 +6,6 @@ search reads a bounded stretch per match, so that hostile input costs time linea
 """
 
 import re
-from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 
@@ -14,6 +13,9 @@ from hivemind.capture import secret_rules as rules
 
 Span = tuple[int, int, str]
 """Where a secret starts and ends, and its kind."""
+
+Row = tuple[str, ...]
+"""Kind, where, keywords and pattern."""
 
 PASSES = 8
 """Replacing one secret can uncover another beside it; two passes are enough for all but contrived text."""
@@ -56,9 +58,10 @@ def redact_payload(text: str, known_secrets: Collection[str] = ()) -> str:
 def collect_secrets(environ: Mapping[str, str]) -> frozenset[str]:
     """Collect the values of environment variables with secret names, and the passwords in URLs."""
     values: set[str] = set()
+    address = next(pattern for _, where, _, pattern in _load_rows() if where == "address")
     for name, value in environ.items():
         if "://" in value:
-            values.update(match[1] for match in _compile(rules.ADDRESS_PASSWORD).finditer(value))
+            values.update(match[1] for match in _compile(address).finditer(value))
         if name not in rules.PLAIN_VARIABLES and _names_a_secret(name):
             values.add(value.strip())
     return frozenset(filter(_is_worth_redacting, values))
@@ -234,30 +237,35 @@ def _find_kubernetes(text: str) -> Iterator[Span]:
         offset += len(document) + len("\n---")
 
 
-def _select_rules(table: str, text: str) -> Iterable[tuple[str, ...]]:
-    """Select the rules with a keyword in the text, each once and in order."""
-    # One arrow or emoji makes every search three times slower, and keywords are ASCII.
-    plain = text if text.isascii() else text.encode("ascii", "ignore").decode("ascii")
-    return dict.fromkeys([row for keyword, row in _index_by_keyword(table) if keyword in plain]) if plain else ()
+@cache
+def _load_rows() -> list[Row]:
+    """Load the rules of `secret_formats.tsv`."""
+    with open(f"{__file__.removesuffix('redact.py')}secret_formats.tsv", encoding="utf-8") as file:
+        rows = file.read().replace("\n\t", "").split("\n")
+    return [tuple(row.split("\t")) for row in rows if row and row[0] != "#"]
 
 
 @cache
-def _index_by_keyword(table: str) -> list[tuple[str, tuple[str, ...]]]:
-    rows: tuple[tuple[str, ...], ...] = getattr(rules, table)
-    return [(keyword, row) for row in rows for keyword in row[1].split()]
+def _index_by_keyword(*, of_places: bool) -> list[tuple[str, Row]]:
+    rows = [row for row in _load_rows() if (row[1] not in {"anywhere", "word"}) is of_places]
+    return [(keyword, row) for row in rows for keyword in row[2].split()]
+
+
+def _select_rules(text: str, *, of_places: bool) -> Iterable[Row]:
+    """Select the rules with a keyword in the text, each once and in order."""
+    # One arrow or emoji makes every search three times slower, and keywords are ASCII.
+    plain = text if text.isascii() else text.encode("ascii", "ignore").decode("ascii")
+    rows = _index_by_keyword(of_places=of_places) if plain else []
+    return dict.fromkeys([row for keyword, row in rows if keyword in plain])
 
 
 def _find_formats(text: str, words: str) -> Iterator[Span]:
-    for kind, _, pattern in _select_rules("FORMATS", words):
+    for kind, where, _, pattern in _select_rules(words, of_places=False):
         for match in _compile(pattern).finditer(text):
             start, end = match.span(match.lastindex or 0)
-            if not _is_dummy(text[start:end]):
+            is_random_word = _starts_a_word(text, start) and (any(map(str.isdigit, match[0])) or _is_jumbled(match[0]))
+            if (where == "anywhere" or is_random_word) and not _is_dummy(text[start:end]):
                 yield start, end, kind
-    for kind, _, pattern in _select_rules("STANDALONE", words):
-        for match in _compile(pattern).finditer(text):
-            is_random = any(map(str.isdigit, match[0])) or _is_jumbled(match[0])
-            if is_random and _starts_a_word(text, match.start()) and not _is_dummy(match[0]):
-                yield *match.span(), kind
 
 
 def _collect_words(text: str) -> str:
@@ -359,7 +367,7 @@ def _starts_a_word(text: str, start: int) -> bool:
 
 
 def _find_in_places(text: str, lower_text: str) -> Iterator[Span]:
-    for kind, _, pattern, bar in _select_rules("PLACES", lower_text):
+    for kind, bar, _, pattern in _select_rules(lower_text, of_places=True):
         for match in _compile(pattern).finditer(lower_text):
             start, end = match.span(1)
             if _is_secret_in_place(bar, text[start:end], lower_text[match.start() : start]):
@@ -390,14 +398,15 @@ def _find_named(text: str, lower_text: str) -> Iterator[Span]:
     """Find values that are assigned to a secret's name, passed to its flag, or given in a sentence."""
     if not any(hint in lower_text for hint in rules.NAME_HINTS):
         return
-    position = 0
+    position = next_run = 0
     runs = [run.start() for run in _compile(rules.LONG_RUN).finditer(text)]
     for word in _compile(rules.NAME).finditer(lower_text):
         following = text[word.end() : word.end() + 1]
         is_part_of_a_word = following.isalpha() and following.islower() and following != "s"
         if word.start() < position or is_part_of_a_word:
             continue
-        next_run = bisect(runs, word.end())
+        while next_run < len(runs) and runs[next_run] <= word.end():
+            next_run += 1
         is_followed = next_run < len(runs) and runs[next_run] < word.end() + LONGEST_LOOK
         is_ambiguous = word[0] in rules.AMBIGUOUS_WORDS
         if is_ambiguous and not is_followed:
