@@ -5,11 +5,14 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 FIRST_THINGS = ("tests/journeys/test_first_hour.py", "tests/journeys/test_hook.py", "tests/mcp/test_server.py")
@@ -47,6 +50,19 @@ def test_the_wheel_holds_the_package_and_the_sdist_what_it_takes_to_test_it(buil
     assert {"README.md", "CHANGELOG.md", "dev/test", "tests/conftest.py", "docs/glossary.md", "lab/README.md"} <= set(
         shipped
     )
+
+
+def test_the_tests_run_with_pinned_versions_that_the_package_allows() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    lines = (ROOT / "dev" / "constraints.txt").read_text("utf-8").splitlines()
+    pins = {canonicalize_name(line.partition("==")[0]): line.partition("==")[2] for line in lines if line[0] != "#"}
+
+    extras = project["optional-dependencies"]
+    wanted = [Requirement(text) for text in (*project["dependencies"], *extras["hub"], *extras["dev"])]
+    others = [requirement for requirement in wanted if requirement.name != project["name"]]
+
+    assert len(others) > 40
+    assert [str(one) for one in others if not one.specifier.contains(pins.get(canonicalize_name(one.name), "0"))] == []
 
 
 def test_the_installed_wheel_does_what_the_source_does(built: Path, tmp_path: Path) -> None:
