@@ -6,7 +6,7 @@ import pytest
 from hivemind.model.scope import Visibility
 from hivemind.store.binary_index import Signs, pack_signs
 from hivemind.store.database import Row
-from hivemind.store.projections.vectors import KEY_BYTES, SESSION_SCOPE, hash_place
+from hivemind.store.projections.vectors import SESSION_SCOPE, hash_place
 
 HERE = Visibility(repos=("here",))
 EVERYWHERE = Visibility(repos=("here",), everywhere=True)
@@ -20,8 +20,8 @@ def block(number: int, passages: list[int], scope: str = "project", repo: str = 
     places = [hash_place(scope, repo)] * len(passages)
     return (
         number,
-        b"".join(passage.to_bytes(KEY_BYTES, "little", signed=True) for passage in passages),
-        b"".join(place.to_bytes(KEY_BYTES, "little", signed=True) for place in places),
+        b"".join(passage.to_bytes(8, "little", signed=True) for passage in passages),
+        b"".join(place.to_bytes(8, "little", signed=True) for place in places),
         pack_signs([VECTORS[abs(passage)].tobytes() for passage in passages]),
     )
 

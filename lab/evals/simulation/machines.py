@@ -15,7 +15,7 @@ from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository
 from hivemind.model.team import TeamMember
 from hivemind.settings import Settings
-from hivemind.store import Store, _prepare
+from hivemind.store import Store, create_tables
 from hivemind.store.sqlite import Sqlite, _delete_for_real
 
 REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nonexistent/simulation")
@@ -64,7 +64,7 @@ def make_empty_store() -> bytes:
     """Return the bytes of an empty store, made once in a process because that takes long."""
     db = Sqlite(apsw.Connection(":memory:"))
     _delete_for_real(db.connection)
-    _prepare(db)
+    create_tables(db)
     return bytes(db.connection.serialize("main"))
 
 

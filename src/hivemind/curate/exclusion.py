@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from hivemind.curate.files import BATCH, strip_heading
 from hivemind.model.events import MemoryRejected, MemoryRemembered, MemoryRestored, MemoryRetracted
-from hivemind.model.fold import find_rolled_back
+from hivemind.model.fold import filter_effective
 from hivemind.model.free_text import iterate_text
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.scope import Scope
@@ -44,10 +44,8 @@ def list_text_forms(memory: Memory, texts: Iterable[str]) -> set[str]:
 
 def find_verdict(store: Store, memory_id: str) -> Exclusion | None:
     """Return how a person decided against a memory; None if nobody did, or if it only left its file."""
-    history = log.read_events_about(store.db, memory_id)
-    rolled_back_ids = find_rolled_back(history)
     verdict: Exclusion | None = None
-    for event in (event for event in history if event.id not in rolled_back_ids):
+    for event in filter_effective(log.read_events_about(store.db, memory_id)):
         match event.fact:
             case MemoryRejected():
                 verdict = Exclusion.REJECTED

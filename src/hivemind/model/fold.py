@@ -79,6 +79,12 @@ def build_history(events: Iterable[Event]) -> Sequence[HistoryStep]:
     return history
 
 
+def filter_effective(events: Sequence[Event]) -> list[Event]:
+    """The events that no rollback removed."""
+    removed_ids = find_rolled_back(events)
+    return [event for event in events if event.id not in removed_ids]
+
+
 def find_rolled_back(events: Iterable[Event]) -> set[EventId]:
     """The ids of events that a rollback removed, unless that rollback was undone."""
     rollbacks: dict[str, tuple[EventId, ...]] = {}

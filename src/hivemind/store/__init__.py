@@ -225,7 +225,7 @@ class Store(Closeable):
         _, self.device, self.secret = read_identity(self.db)
 
 
-def _prepare(db: Sqlite, directory: Path | None = None, *, may_rebuild: bool = True) -> tuple[str, str, bytes]:
+def _prepare(db: Sqlite, directory: Path, *, may_rebuild: bool) -> tuple[str, str, bytes]:
     """Create, upgrade or rebuild the tables as needed; return store id, device id and secret."""
     # The usual case, without waiting for the write lock.
     if db.value("PRAGMA user_version") == FORMAT and projector.read_version(db) == projector.VERSION:
@@ -250,20 +250,13 @@ def _prepare(db: Sqlite, directory: Path | None = None, *, may_rebuild: bool = T
                 raise StoreOutdated("an older hivemind wrote this store; 'hivemind status' upgrades it")
             sync_state.upgrade(db)
     if derived_by < projector.VERSION:
-        _build_tables_anew(db, directory)
+        try:
+            # In one process at a time; the others wait for it.
+            with lock_file(str(directory / REBUILD_LOCK), timeout_seconds=LOCK_TIMEOUT_SECONDS):
+                rebuild.rebuild_beside(db, only_if_outdated=True)
+        except BlockingIOError as error:
+            raise StoreBusy("another process is upgrading the store; try again in a moment") from error
     return read_identity(db)
-
-
-def _build_tables_anew(db: Sqlite, directory: Path | None) -> None:
-    """Build the tables in one process at a time; the others wait for it."""
-    if directory is None:
-        rebuild.rebuild_beside(db)
-        return
-    try:
-        with lock_file(str(directory / REBUILD_LOCK), timeout_seconds=LOCK_TIMEOUT_SECONDS):
-            rebuild.rebuild_beside(db, only_if_outdated=True)
-    except BlockingIOError as error:
-        raise StoreBusy("another process is upgrading the store; try again in a moment") from error
 
 
 def create_tables(db: Database) -> None:

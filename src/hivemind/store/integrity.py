@@ -5,6 +5,7 @@ import re
 import struct
 import tempfile
 import zlib
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -230,7 +231,7 @@ def _differs(db: Sqlite, block: int, passages: bytes, signs: bytes) -> bool:
     from hivemind.store.binary_index import pack_signs
 
     numbers: dict[int, bytes] = dict(db.execute("SELECT passage, numbers FROM vectors WHERE block = ?", block))
-    keys = [key for (key,) in struct.iter_unpack("<q", passages)]
+    keys = array("q", passages)
     width = len(signs) // len(keys)
     # The key of an erased vector is 0.
     expected = {key: pack_signs([numbers[key]]) for key in keys if key}

@@ -281,10 +281,8 @@ def find_rollback_events(db: Database, prefix: str) -> list[tuple[str, Event]]:
 
 def find_about_ids(db: Database, ids: Iterable[str]) -> list[str]:
     """Ids of the memories or sessions that these entries are about."""
-    rows = db.execute(
-        f"SELECT DISTINCT about FROM events WHERE id IN {JSON_VALUES} ORDER BY about", json.dumps(list(ids))
-    )
-    return [row[0] for row in rows]
+    sql = f"SELECT DISTINCT about FROM events WHERE id IN {JSON_VALUES} ORDER BY about"
+    return [row[0] for row in db.execute(sql, json.dumps(list(ids)))]
 
 
 def find_published_copies(db: Database, memory_id: str) -> list[MemoryId]:
@@ -407,11 +405,8 @@ def find_unfinished_erasures(db: Database, devices: Sequence[str], prefix: str) 
 
 def filter_with_content(db: Database, ids: Iterable[str]) -> list[EventId]:
     """Which of these entries still have content."""
-    rows = db.execute(
-        f"SELECT e.id FROM events e JOIN bodies b USING (position) WHERE e.id IN {JSON_VALUES} ORDER BY e.position",
-        json.dumps(list(ids)),
-    )
-    return [EventId(row[0]) for row in rows]
+    sql = f"SELECT id FROM events JOIN bodies USING (position) WHERE id IN {JSON_VALUES} ORDER BY position"
+    return [EventId(row[0]) for row in db.execute(sql, json.dumps(list(ids)))]
 
 
 def find_events_matching(

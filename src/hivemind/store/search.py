@@ -6,6 +6,7 @@ whether its memory is visible. NumPy is loaded only to compare vectors, not to w
 """
 
 import json
+from array import array
 from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, PassageHit, Row, Vector
 from hivemind.store.projections import session_passages, words
-from hivemind.store.projections.vectors import KEY_BYTES, SESSION_SCOPE, checksum, hash_place
+from hivemind.store.projections.vectors import SESSION_SCOPE, checksum, hash_place
 from hivemind.store.visibility import MAX_MATCHES, VISIBLE, bind_sight, pick_rare_words
 from hivemind.text.scripts import is_unspaced
 from hivemind.text.thesaurus import expand_question
@@ -218,8 +219,8 @@ class SqliteSearch:
 
         block = self._db.value(
             "INSERT INTO vector_blocks (passages, places, signs) VALUES (?, ?, ?) RETURNING key",
-            b"".join(row[0].to_bytes(KEY_BYTES, "little", signed=True) for row in rows),
-            b"".join(hash_place(row[1], row[2]).to_bytes(KEY_BYTES, "little", signed=True) for row in rows),
+            array("q", [row[0] for row in rows]).tobytes(),
+            array("q", [hash_place(row[1], row[2]) for row in rows]).tobytes(),
             pack_signs([row[3] for row in rows]),
         )
         self._db.many("UPDATE vectors SET block = ? WHERE passage = ?", [(block, row[0]) for row in rows])
@@ -231,15 +232,13 @@ class SqliteSearch:
             return
         block = self._db.one("SELECT passages, signs FROM vector_blocks WHERE key = ?", row[0])
         assert block is not None
-        passages, signs = bytearray(block[0]), bytearray(block[1])
-        slot = _find_slot(passages, passage)
+        keys, signs = array("q", block[0]), bytearray(block[1])
+        slot, width = keys.index(passage), len(signs) // len(keys)
         # Zeroed, not cut out, so that the other vectors of the block keep their slots.
-        width = len(signs) * KEY_BYTES // len(passages)
-        passages[slot * KEY_BYTES : (slot + 1) * KEY_BYTES] = bytes(KEY_BYTES)
+        keys[slot] = 0
         signs[slot * width : (slot + 1) * width] = bytes(width)
-        self._db.execute(
-            "UPDATE vector_blocks SET passages = ?, signs = ? WHERE key = ?", bytes(passages), bytes(signs), row[0]
-        )
+        sql = "UPDATE vector_blocks SET passages = ?, signs = ? WHERE key = ?"
+        self._db.execute(sql, keys.tobytes(), bytes(signs), row[0])
 
     def _pick_rare_words(self, words: list[str], counts_table: str = "word_counts") -> list[str]:
         counts = self._count_passages(words, counts_table)
@@ -277,12 +276,3 @@ def _match_term(term: str) -> str:
     # A pair that stands alone is also a word of the text, which would count twice.
     columns = "{parts context around} : " if is_unspaced(term) else ""
     return f'{columns}"{term}"'
-
-
-def _find_slot(passages: bytearray, passage: int) -> int:
-    key = passage.to_bytes(KEY_BYTES, "little", signed=True)
-    # The bytes of a key can also occur across two others; only a multiple of its size is a slot.
-    offset = passages.find(key)
-    while offset % KEY_BYTES:
-        offset = passages.find(key, offset + 1)
-    return offset // KEY_BYTES

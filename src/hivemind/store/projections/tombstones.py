@@ -18,7 +18,7 @@ from hivemind.model.events import (
     MemoryRolledBack,
     RollbackUndone,
 )
-from hivemind.model.fold import find_rolled_back
+from hivemind.model.fold import filter_effective
 from hivemind.model.scope import Scope
 from hivemind.store import log
 from hivemind.store.database import Database
@@ -121,9 +121,7 @@ def _rebuild(db: Database, memory_id: str) -> None:
     reversible_rows: list[tuple[str, str, str, str]] = []
     erased_rows: list[tuple[str, str, str, str]] = []
     texts: list[tuple[str, str]] = []
-    events = log.read_events_about(db, memory_id)
-    rolled_back_ids = find_rolled_back(events)
-    for event in (event for event in events if event.id not in rolled_back_ids):
+    for event in filter_effective(log.read_events_about(db, memory_id)):
         match event.fact:
             case MemoryErased() as fact:
                 # In every repository, whichever the memory was in.

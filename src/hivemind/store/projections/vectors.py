@@ -31,7 +31,6 @@ CREATE TABLE vectors_wanted (     -- passages that have none yet
     passage INTEGER PRIMARY KEY
 ) STRICT;
 """
-KEY_BYTES = 8
 SESSION_SCOPE = "session"
 """Stands for a scope in the place of a session's vector, so that no search for memories proposes it."""
 
@@ -121,5 +120,5 @@ def read_model(db: Database) -> str | None:
 
 def hash_place(scope: str, repo: str) -> int:
     """A number for scope and repository, by which blocks are filtered without reading rows."""
-    digest = hashlib.blake2b(f"{scope}\0{repo}".encode(), digest_size=KEY_BYTES).digest()
+    digest = hashlib.blake2b(f"{scope}\0{repo}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
