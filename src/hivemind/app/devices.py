@@ -63,9 +63,9 @@ class Machine:
     directory: str
     is_this: bool
     last_seen_at: str
-    waiting_for: int
+    waiting_for: int = 0
     """Entries of it that have not arrived here."""
-    unread: int
+    unread: int = 0
     """Entries of this machine that it has not read."""
 
 
@@ -153,15 +153,19 @@ class Devices:
         except Unavailable as error:
             problems = (str(error),)
         own_end = max((segment.last for segment in state.segments if segment.chain == state.device), default=0)
-        this = Machine(
-            name=state.name, directory=state.directory, is_this=True, last_seen_at=state.synchronised_at,
-            waiting_for=0, unread=0,
-        )  # fmt: skip
+        this = Machine(name=state.name, directory=state.directory, is_this=True, last_seen_at=state.synchronised_at)
+        other_machines = [
+            Machine(
+                name=other.head.name, directory=other.directory, is_this=False, last_seen_at=other.head.written_at,
+                waiting_for=other.waiting_for, unread=other.unread,
+            )
+            for other in other_devices
+        ]  # fmt: skip
         return DevicesStatus(
             location=state.location, name=state.name, is_paused=state.is_paused,
             synchronised_at=state.synchronised_at,
             unsent=sync_state.count_unsent(self._store.db, self._store.device, own_end),
-            choices=state.choices, machines=(this, *map(_describe_machine, other_devices)), problems=tuple(problems),
+            choices=state.choices, machines=(this, *other_machines), problems=tuple(problems),
             unconfirmed_erasures=len(state.erasures),
         )  # fmt: skip
 
@@ -307,13 +311,6 @@ def _choose(state: DeviceState, choices: Choices) -> DeviceState:
     if not state.segments or choices == state.choices:
         return replace(state, choices=choices)
     return replace(state, choices=choices, segments=(), generation=state.generation + 1)
-
-
-def _describe_machine(other: OtherDevice) -> Machine:
-    return Machine(
-        name=other.head.name, directory=other.directory, is_this=False, last_seen_at=other.head.written_at,
-        waiting_for=other.waiting_for, unread=other.unread,
-    )  # fmt: skip
 
 
 def _describe_location(location: str) -> list[ErasedLocation]:

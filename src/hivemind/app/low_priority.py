@@ -31,14 +31,11 @@ def run_alone(lock_file: Path) -> Iterator[bool]:
 
 def is_on_battery(power_supplies: Path = POWER_SUPPLIES) -> bool:
     """Whether a battery is being discharged, as far as the system tells."""
-    return any(_read(battery / "status") == "Discharging" for battery in _list_batteries(power_supplies))
-
-
-def _list_batteries(folder: Path) -> list[Path]:
-    # A mouse has a battery too; only the one of the machine has the scope System or none.
-    supplies = list(folder.iterdir()) if folder.is_dir() else []
+    supplies = power_supplies.iterdir() if power_supplies.is_dir() else ()
     batteries = [supply for supply in supplies if _read(supply / "type") == "Battery"]
-    return [battery for battery in batteries if _read(battery / "scope") != "Device"]
+    # A mouse has a battery too; only the one of the machine has the scope System or none.
+    own_batteries = [battery for battery in batteries if _read(battery / "scope") != "Device"]
+    return any(_read(battery / "status") == "Discharging" for battery in own_batteries)
 
 
 def _read(file: Path) -> str:

@@ -118,7 +118,4 @@ def _contains(table: bytes, digest: bytes) -> bool:
 
 def _is_in(digests: bytes, digest: bytes) -> bool:
     """Search digests in the order in which they were appended."""
-    place = digests.find(digest)
-    while place >= 0 and place % DIGEST_BYTES:
-        place = digests.find(digest, place + 1)
-    return place >= 0
+    return any(digests[at : at + DIGEST_BYTES] == digest for at in range(0, len(digests), DIGEST_BYTES))

@@ -74,8 +74,8 @@ class ExclusionGate:
         if not is_written(event.fact):
             return self._clean(event)
         # Only a claim is refused for what was retracted, and whoever makes one asks for it.
-        header = ((name, text) for name, text in _iterate_header(event) if self.watch.contains_erased_text(text))
-        field = next((name for name, _ in header), "")
+        header = {"author": event.actor, "session": event.session, "repository": event.repo, "batch": event.batch}
+        field = next((name for name, text in header.items() if self.watch.contains_erased_text(text)), "")
         refusal = (
             FieldRefusal(field=field, reason=Exclusion.ERASED)
             if field
@@ -159,12 +159,6 @@ class ExclusionGate:
 def is_written(fact: Fact) -> bool:
     """Whether somebody wrote a fact about a memory; an erasure is carried out whatever its reason says."""
     return isinstance(fact, MemoryFact) and not isinstance(fact, MemoryErased)
-
-
-def _iterate_header(event: Event) -> Iterable[tuple[str, str]]:
-    return (
-        ("author", event.actor), ("session", event.session), ("repository", event.repo), ("batch", event.batch),
-    )  # fmt: skip
 
 
 def _is_telling(text: str) -> bool:

@@ -16,7 +16,6 @@ import apsw
 from hivemind.errors import StoreDamaged, StoreError
 from hivemind.formats.dataclass import dataclass
 from hivemind.store import FILE, Store, create_tables, log, projector, reserve
-from hivemind.store.database import Database
 from hivemind.store.projections import memories, vectors
 from hivemind.store.sqlite import Sqlite
 from hivemind.text.clean import plural
@@ -94,7 +93,12 @@ def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
             "every page is readable",
             REPAIR_COMMANDS,
         )
-    yield _check("log", partial(_find_chain_breaks, db), partial(_describe_log, db), REPAIR_COMMANDS)
+    yield _check(
+        "log",
+        lambda: [f"{place.why} (device {place.device[:8]}, entry {place.device_seq})" for place in log.verify(db)],
+        lambda: f"{plural(log.last_position(db), 'entry')}, the chain verifies",
+        REPAIR_COMMANDS,
+    )
     if isinstance(db, Sqlite) and store.directory:
         yield _check("word index", partial(_find_index_damage, db), "matches the memories", "hivemind repair")
         yield _check("vectors", partial(_find_vector_damage, db), "checksums ok", "hivemind repair")
@@ -149,20 +153,12 @@ def _check(
     return Finding.of(what, problems, ok_detail, remedy)
 
 
-def _describe_log(db: Database) -> str:
-    return f"{plural(log.last_position(db), 'entry')}, the chain verifies"
-
-
 def _find_missing_tables(db: Sqlite) -> list[str]:
     """Tables, columns and triggers that a new store has and this one lacks."""
     with Sqlite.open(Path(":memory:")) as new:
         create_tables(new)
         missing = {row[0] for row in new.execute(SCHEMA_PARTS)} - {row[0] for row in db.execute(SCHEMA_PARTS)}
     return [f"missing: {part}" for part in sorted(missing)]
-
-
-def _find_chain_breaks(db: Database) -> list[str]:
-    return [f"{place.why} (device {place.device[:8]}, entry {place.device_seq})" for place in log.verify(db)]
 
 
 def _has_stray_bit(raw: BinaryIO, number: int, size: int, kind: str, payload: int) -> bool:
@@ -247,10 +243,8 @@ def _find_table_damage(db: Sqlite, directory: Path) -> list[str]:
         with Sqlite.open(Path(folder) / FILE) as copy:
             before = {table: _hash_rows(copy, sql) for table, sql in DERIVED_TABLES.items()}
             projector.rebuild(copy)
-            differing_tables = [
-                table for table, sql in DERIVED_TABLES.items() if _hash_rows(copy, sql) != before[table]
-            ]
-    return [f"{table} differ from the log" for table in differing_tables]
+            after = {table: _hash_rows(copy, sql) for table, sql in DERIVED_TABLES.items()}
+    return [f"{table} differ from the log" for table in DERIVED_TABLES if before[table] != after[table]]
 
 
 def _hash_rows(db: Sqlite, sql: str) -> str:

@@ -24,7 +24,7 @@ def rebuild_beside(
     db: Sqlite, progress: Callable[[int, int], None] = lambda position, last: None, *, only_if_outdated: bool = False
 ) -> None:
     """Replace the derived tables by new ones from the log; no answer changes."""
-    if only_if_outdated and _read_version(db) == projector.VERSION:
+    if only_if_outdated and projector.read_version(db) == projector.VERSION:
         return
     last = log.last_position(db)
     history = _read_history(db, last)
@@ -37,10 +37,6 @@ def rebuild_beside(
                 position = 0
             projector.replay(db, position, progress)
             _replace_tables(db)
-
-
-def _read_version(db: Sqlite) -> int:
-    return int(db.value("SELECT version FROM main.bookmarks WHERE reader = ?", projector.READER) or 0)
 
 
 def _read_history(db: Sqlite, last: int) -> list[Row]:

@@ -3,7 +3,7 @@
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hivemind.codebase import git
@@ -65,7 +65,9 @@ class Folder:
             new_file.write_bytes(content)
             new_file.replace(file)
         except OSError as error:
-            _unlink_quietly(new_file)
+            # It may be read-only by now; temporary files are skipped by everybody.
+            with suppress(OSError):
+                new_file.unlink(missing_ok=True)
             raise _describe(error, "write to", self.root) from error
 
     def delete(self, name: str) -> None:
@@ -197,14 +199,6 @@ def parse_location(location: str) -> str:
     if path.exists() and not path.is_dir():
         raise InvalidInput(f"{path} is a file; name a folder or the address of a git repository")
     return str(path)
-
-
-def _unlink_quietly(file: Path) -> None:
-    try:
-        file.unlink(missing_ok=True)
-    except OSError:
-        # Read-only by now; temporary files are skipped by everybody.
-        return
 
 
 def _describe(error: OSError, verb: str, root: Path) -> Unavailable:

@@ -115,13 +115,10 @@ def _cut_passages(fields: ObservationFields) -> list[str]:
     if fields.command:
         command = fields.command[:COMMAND_CHARACTERS]
         # The end says what went wrong.
-        output = fields.output[-(MAX_PASSAGE_CHARACTERS - COMMAND_CHARACTERS) :] if _has_failed(fields) else ""
+        has_failed = fields.failed or fields.exit_code
+        output = fields.output[-(MAX_PASSAGE_CHARACTERS - COMMAND_CHARACTERS) :] if has_failed else ""
         return [f"{command}\n{output}".strip()]
     return [fields.file] if fields.file and fields.diff and not fields.failed else []
-
-
-def _has_failed(fields: ObservationFields) -> bool:
-    return fields.failed or bool(fields.exit_code)
 
 
 def _remove(db: Database, observation_ids: Iterable[str]) -> None:
