@@ -16,7 +16,7 @@ from hivemind.formats.untrusted import parse_json
 from hivemind.model.code import Anchor
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.ids import FOREIGN, Digest, EventId, ForeignId, MemoryId, OwnId, Timestamp
-from hivemind.model.memory import Channel, Kind, Source, Trace
+from hivemind.model.memory import Channel, Kind, Source, Trace, Trust
 from hivemind.model.metadata import NO_METADATA, Metadata, is_valid_metadata
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationFields
@@ -437,6 +437,28 @@ def decode_fact(name: str, body: str) -> Fact:
     if shape is None:
         return UnknownFact(name=name, body=body)
     return from_plain(shape, parse_json(body))
+
+
+def attribute(event: Event, member: str) -> Event:
+    """Return an event in the name of the member whose device recorded it, whatever name the entry claims.
+
+    Unchanged if the member is not known. The header keeps the name that the device claimed, as part of a hash chain.
+    """
+    if not member:
+        return event
+    # The actor of a less trusted channel is the agent or tool, which the member does not replace.
+    actor = member if event.channel.trust is Trust.HIGH else event.actor
+    fact = event.fact
+    if isinstance(fact, MemoryRemembered):
+        sources = tuple(_attribute_source(source, member) for source in fact.sources)
+        fact = dataclasses.replace(fact, owner=member, sources=sources)
+    elif isinstance(fact, MemoryCorroborated):
+        fact = dataclasses.replace(fact, source=_attribute_source(fact.source, member))
+    return dataclasses.replace(event, actor=actor, fact=fact)
+
+
+def _attribute_source(source: Source, member: str) -> Source:
+    return dataclasses.replace(source, actor=member) if source.channel is Channel.PERSON else source
 
 
 def find_shape_error(fact: Fact) -> str:

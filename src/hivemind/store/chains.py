@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from hivemind.errors import OutOfOrder, Refused
 from hivemind.model import wire
-from hivemind.model.authorship import attribute
-from hivemind.model.events import Event
+from hivemind.model.events import Event, attribute
 from hivemind.model.ids import shorten_id
 from hivemind.model.scope import Scope
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header

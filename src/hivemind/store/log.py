@@ -16,7 +16,6 @@ from typing import Any, cast
 from hivemind.formats.codec import from_row, to_plain
 from hivemind.formats.dataclass import dataclass
 from hivemind.model import wire
-from hivemind.model.authorship import attribute
 from hivemind.model.events import (
     EntriesLost,
     EntriesRefused,
@@ -27,6 +26,7 @@ from hivemind.model.events import (
     MemoryRolledBack,
     ObservationMade,
     ObservationsDropped,
+    attribute,
     decode_fact,
     encode_fact,
 )

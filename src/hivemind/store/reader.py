@@ -27,6 +27,14 @@ EMBEDDING = """(
             FROM main.passages p JOIN main.vectors v ON v.passage = p.key
             WHERE p.memory = m.key AND p.until = '' AND p.ordinal = 0)"""
 
+OBSERVED = """
+        FROM main.observations o JOIN main.sessions s ON s.id = o.session_id
+            JOIN main.events e ON e.id = o.id JOIN main.bodies b ON b.position = e.position"""
+
+SAID = f"""
+        SELECT o.id, o.session_id, s.agent, s.repo, unpacked(b.content) ->> 'text' AS text, o.subagent,
+            o.at AS timestamp {OBSERVED}"""
+
 VIEWS: dict[str, str] = {
     "agent_memory": f"""
         SELECT id, text AS content, {EMBEDDING} AS embedding,
@@ -42,25 +50,13 @@ VIEWS: dict[str, str] = {
         SELECT id, agent, repo, directory, started_at, last_seen_at,
             (SELECT count(*) FROM main.observations o WHERE o.session_id = s.id) AS observations
         FROM main.sessions s""",
-    "tool_outputs": """
+    "tool_outputs": f"""
         SELECT o.id, o.session_id, s.agent, s.repo, o.tool, unpacked(b.content) ->> 'input' AS input,
             unpacked(b.content) ->> 'output' AS output, o.command, o.exit_code, o.failed, o.file AS file_path,
             o.at AS timestamp
-        FROM main.observations o JOIN main.sessions s ON s.id = o.session_id
-            JOIN main.events e ON e.id = o.id JOIN main.bodies b ON b.position = e.position
-        WHERE o.seen = 'tool'""",
-    "prompts": """
-        SELECT o.id, o.session_id, s.agent, s.repo, unpacked(b.content) ->> 'text' AS text, o.subagent,
-            o.at AS timestamp
-        FROM main.observations o JOIN main.sessions s ON s.id = o.session_id
-            JOIN main.events e ON e.id = o.id JOIN main.bodies b ON b.position = e.position
-        WHERE o.seen = 'prompt'""",
-    "messages": """
-        SELECT o.id, o.session_id, s.agent, s.repo, unpacked(b.content) ->> 'text' AS text, o.subagent,
-            o.at AS timestamp
-        FROM main.observations o JOIN main.sessions s ON s.id = o.session_id
-            JOIN main.events e ON e.id = o.id JOIN main.bodies b ON b.position = e.position
-        WHERE o.seen = 'reply'""",
+        {OBSERVED} WHERE o.seen = 'tool'""",
+    "prompts": f"{SAID} WHERE o.seen = 'prompt'",
+    "messages": f"{SAID} WHERE o.seen = 'reply'",
     "receipts": """
         SELECT id, memory_id, actor, session_id, query, rank, score, tokens, why, occasion, at AS timestamp
         FROM main.receipts""",

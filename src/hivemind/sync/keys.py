@@ -17,6 +17,8 @@ from hivemind.errors import InvalidInput
 
 CONSONANTS, VOWELS = "bdfghjklmnprstvz", "aiou"
 """Sixteen and four letters that are hard to mishear: a word of five letters carries 16 bits."""
+WORD = ((CONSONANTS, 12), (VOWELS, 10), (CONSONANTS, 6), (VOWELS, 4), (CONSONANTS, 0))
+"""The letters of a word, each with where its bits begin."""
 SECRET_BYTES, CHECK_BYTES = 16, 2
 NONCE_BYTES = bindings.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
 LENGTH_BYTES = 8
@@ -101,17 +103,13 @@ def unseal_with(private_key: bytes, sealed_content: bytes) -> bytes:
 
 
 def _format_word(number: int) -> str:
-    letters = []
-    # Consonant (4 bits), vowel (2), consonant, vowel, consonant.
-    for alphabet, shift in ((CONSONANTS, 12), (VOWELS, 10), (CONSONANTS, 6), (VOWELS, 4), (CONSONANTS, 0)):
-        letters.append(alphabet[number >> shift & len(alphabet) - 1])
-    return "".join(letters)
+    return "".join(alphabet[number >> shift & len(alphabet) - 1] for alphabet, shift in WORD)
 
 
 def _parse_word(word: str) -> int:
     number = 0
     try:
-        for letter, alphabet in zip(word, (CONSONANTS, VOWELS, CONSONANTS, VOWELS, CONSONANTS), strict=True):
+        for letter, (alphabet, _) in zip(word, WORD, strict=True):
             number = number * len(alphabet) + alphabet.index(letter)
     except ValueError:
         raise InvalidInput(f"{word!r} is no word of a phrase; compare it with the other machine") from None
