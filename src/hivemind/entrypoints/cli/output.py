@@ -10,10 +10,10 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from dataclasses import dataclass
-from functools import cached_property
+from itertools import zip_longest
 from threading import Timer
 from typing import Any
+from unicodedata import east_asian_width
 
 import click
 
@@ -178,33 +178,6 @@ def wrap(text: str, first: str = "", after: str = "") -> str:
     return "\n".join(lines.fill(line) or first for line in text.split("\n"))
 
 
-@dataclass(frozen=True)  # without slots, so that what is computed once is kept
-class Column:
-    """A column of a table with its cells."""
-
-    title: str
-    cells: Sequence[str]
-
-    @cached_property
-    def width(self) -> int:
-        """Characters of the longest cell or the title."""
-        return max(map(len, (self.title, *self.cells)))
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether it has sentences, which may be wrapped."""
-        return self.width > NARROWEST_TEXT
-
-    @cached_property
-    def is_numeric(self) -> bool:
-        """Whether all cells are numbers."""
-        return all(NUMBER.fullmatch(cell) for cell in self.cells)
-
-    def align(self, cell: str) -> str:
-        """The cell with spaces up to the width of the column."""
-        return cell.rjust(self.width) if self.is_numeric else cell.ljust(self.width)
-
-
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table on a terminal, tab-separated lines in a pipe."""
     safe = [[quote_line(cell) for cell in row] for row in rows]
@@ -212,38 +185,50 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         for row in safe:
             click.echo("\t".join(row))
         return
-    all_columns = [Column(title, cells) for title, cells in zip(titles, zip(*safe, strict=True), strict=False)]
     # An empty column would only take width from the others.
-    columns = [column for column in all_columns if any(column.cells)]
-    short, wide = [column for column in columns if not column.is_wide], [column for column in columns if column.is_wide]
-    room = shutil.get_terminal_size().columns - sum(column.width + 2 for column in short)
-    if short and wide and room < (NARROWEST_TEXT + 2) * len(wide):
-        _print_stacked(short, wide)
-    elif columns:
-        _print_grid(columns)
+    columns = [column for column in zip(titles, *safe, strict=True) if any(column[1:])]
+    wide = [column for column in columns if _measure_width(column) > NARROWEST_TEXT]
+    short = [column for column in columns if column not in wide]
+    screen_width = shutil.get_terminal_size().columns
+    room = screen_width - sum(_measure_width(column) + 2 for column in short)
+    # On a narrow terminal, the long cells of a row stand below the short ones, a line each.
+    is_stacked = bool(short and wide) and room < (NARROWEST_TEXT + 2) * len(wide)
+    beside, below = (short, wide) if is_stacked else (columns, [])
+    for place, lines in enumerate(_lay_out_rows(beside, screen_width)):
+        for line in lines:
+            click.echo(line if place else click.style(line, bold=True))
+        for column in below if place else ():
+            if column[place]:
+                click.echo(quote(column[place]))
 
 
-def _print_grid(columns: Sequence[Column]) -> None:
-    # Imported here, because importing rich takes 90 ms, which a pipe need not pay.
-    from rich.table import Table
-    from rich.text import Text
+def _lay_out_rows(columns: Sequence[Sequence[str]], screen_width: int) -> Iterator[list[str]]:
+    """Yield the lines of each row, titles first; where a row is too long, its widest columns are wrapped."""
+    widths = [_measure_width(column) for column in columns]
+    while sum(width + 2 for width in widths) - 2 > screen_width and max(widths) > 1:
+        widths[widths.index(max(widths))] -= 1
+    are_numeric = [all(map(NUMBER.fullmatch, column[1:])) for column in columns]
+    for row in zip(*columns, strict=True):
+        cells = [_break_cell(cell, width) for cell, width in zip(row, widths, strict=True)]
+        yield [
+            "  ".join(map(_align, parts, widths, are_numeric)).rstrip() for parts in zip_longest(*cells, fillvalue="")
+        ]
 
-    grid = Table(box=None, header_style="bold", pad_edge=False)
-    for column in columns:
-        grid.add_column(column.title, overflow="fold", justify="right" if column.is_numeric else "left")
-    for row in zip(*(column.cells for column in columns), strict=True):
-        grid.add_row(*map(Text, row))
-    _console().print(grid)
+
+def _measure_width(cells: Iterable[str]) -> int:
+    """The places that the widest cell takes on a terminal; Chinese characters and the like take two."""
+    return max(len(cell) + sum(east_asian_width(c) in "FW" for c in cell if c > "\u1000") for cell in cells)
 
 
-def _print_stacked(short: Sequence[Column], wide: Sequence[Column]) -> None:
-    """Print a table on a narrow terminal: the long cells of a row stand below the short ones, a line each."""
-    click.echo(click.style("  ".join(column.align(column.title) for column in short).rstrip(), bold=True))
-    for place in range(len(short[0].cells)):
-        click.echo("  ".join(column.align(column.cells[place]) for column in short).rstrip())
-        for column in wide:
-            if column.cells[place]:
-                click.echo(quote(column.cells[place]))
+def _break_cell(cell: str, width: int) -> list[str]:
+    # Half the width is enough for any text, because no character takes more than two places.
+    width = width if _measure_width([cell]) == len(cell) else max(width // 2, 1)
+    return textwrap.wrap(ODD_SPACES.sub(" ", cell), width, break_on_hyphens=False) or [""]
+
+
+def _align(cell: str, width: int, is_numeric: bool) -> str:
+    spaces = " " * (width - _measure_width([cell]))
+    return spaces + cell if is_numeric else cell + spaces
 
 
 def summarise(memory: Memory, place: str = "") -> str:
@@ -334,6 +319,7 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
     if wants("quiet") or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda count, total: None
         return
+    ctx = click.get_current_context(silent=True)
     bars: list[Any] = []
     state: dict[str, int] = {}
 
@@ -343,9 +329,12 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
             bar.update(0, **state)
 
     def draw() -> None:
-        from rich.progress import Progress  # imported here: most work ends before a bar is drawn
+        # Imported here, because most work ends before a bar is drawn, and importing rich takes 90 ms.
+        from rich.console import Console
+        from rich.progress import Progress
 
-        bar = Progress(console=_console(stderr=True), transient=True)
+        console = Console(stderr=True, color_system=None if ctx and ctx.color is False else "auto")
+        bar = Progress(console=console, transient=True)
         bar.add_task(title, completed=state.get("completed", 0), total=state.get("total"))
         bar.start()
         bars.append(bar)
@@ -360,13 +349,6 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
         timer.join()
         for bar in bars:
             bar.stop()
-
-
-def _console(*, stderr: bool = False) -> Any:
-    from rich.console import Console  # 90 ms, which a pipe need not pay
-
-    ctx = click.get_current_context(silent=True)
-    return Console(stderr=stderr, color_system=None if ctx and ctx.color is False else "auto", highlight=False)
 
 
 def print_recall(recall: Recall, *, why: bool) -> None:
