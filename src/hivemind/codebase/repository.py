@@ -78,25 +78,15 @@ def rank_id(name: str) -> int:
 
 def normalise_remote(remote: str) -> str:
     """One spelling for all ways to write a remote's address: ``github.com/acme/api``, ``git.acme.org:2222/api``."""
-    url = _parse_remote(remote)
-    if url is None:
+    url = URL.fullmatch(remote.strip()) or SCP_LIKE.fullmatch(remote.strip())
+    if url is None or url.groupdict().get("scheme") == "file":
         return _local_path(remote)
-    parts, path = url.groupdict(), _remote_path(url)
+    parts, path = url.groupdict(), url["path"].strip("/").removesuffix(".git").strip("/")
     host, scheme, port = url["host"].lower(), (parts.get("scheme") or "ssh").lower(), parts.get("port") or ""
     if not host:
         return f"/{path}"
     authority = f"{host}:{port}" if port and port != DEFAULT_PORTS.get(scheme) else host
     return f"{authority}/{path.lower() if authority in CASELESS_HOSTS else path}"
-
-
-def _parse_remote(remote: str) -> re.Match[str] | None:
-    """Parse an address with a host; None for a path on this machine."""
-    url = URL.fullmatch(remote.strip()) or SCP_LIKE.fullmatch(remote.strip())
-    return None if url is None or url.groupdict().get("scheme") == "file" else url
-
-
-def _remote_path(url: re.Match[str]) -> str:
-    return url["path"].strip("/").removesuffix(".git").strip("/")
 
 
 def _local_path(remote: str) -> str:
