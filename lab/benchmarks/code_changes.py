@@ -21,7 +21,6 @@ from tree_sitter import Node
 
 from hivemind.codebase import git
 from hivemind.codebase.comparison import Version, WasRenamed, compare_versions, find_version
-from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.matching import match
 from hivemind.codebase.related import is_test
@@ -83,8 +82,7 @@ def judge_symbols(
 
 
 def _version(file: ParsedFile | None, symbol: Symbol) -> Version | None:
-    raw = symbol.fingerprint.raw
-    return file and find_version(file, symbol.qualified, symbol.family, lambda source: digest(source) == raw)
+    return file and find_version(file, symbol.qualified, symbol.family, symbol.fingerprint.raw)
 
 
 # --- edits by a program -----------------------------------------------------------------------------------------------
@@ -327,11 +325,10 @@ def _make_rename_check(root: Path, commit: str, old: Sequence[Symbol], new: Sequ
         if any(was_renamed_in_file(before, after, old_name, new_name) for before, after in pairs):
             return True
         # As the product does for names that are no symbols, with the whole tree.
-        places = git.find_files_with_word_at(root, commit, new_name)
         return (
-            len(places) > 1
-            and git.contains_word(root, old_name, 20.0, commit) is False
-            and git.contains_word(root, new_name, 20.0, f"{commit}^") is False
+            len(git.find_files_with_word(root, new_name, commit=commit) or ()) > 1
+            and git.find_files_with_word(root, old_name, commit=commit) == []
+            and git.find_files_with_word(root, new_name, commit=f"{commit}^") == []
         )
 
     return was_renamed

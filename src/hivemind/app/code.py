@@ -4,11 +4,9 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from threading import Event as Stop
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from hivemind import system
 from hivemind.app.answers import ASKED_SECONDS
@@ -24,9 +22,6 @@ from hivemind.model.memory import Memory
 from hivemind.model.reports import AnchoredCode, RelatedContext
 from hivemind.store.integrity import Finding
 from hivemind.text.clean import plural, validate_label
-
-if TYPE_CHECKING:
-    from hivemind.app.neighbourhood import Neighbourhood
 
 WARM_AFTER_SECONDS = 2.0
 
@@ -54,6 +49,8 @@ def describe_links(linked: int, unlinked: int, *, may_lack_names: bool) -> str:
     return f"{text}, {unlinked} that seem to name code are not: {' or '.join(remedies)}"
 
 
+# The modules that load the parsers are imported where they are used: they take a third of the import time of the
+# application, before a server's first answer.
 class Code:
     """Links memories to code, and finds what is stale or related."""
 
@@ -103,20 +100,40 @@ class Code:
 
     def behind(self, memory: Memory) -> tuple[AnchoredCode, ...]:
         """Return the code of a memory's anchors then and now; empty for code of other repositories."""
-        return self._neighbourhood.behind(memory) if memory.anchors and self._checkout.owns(memory) else ()
+        if not memory.anchors or not self._checkout.owns(memory):
+            return ()
+        from hivemind.codebase.versions import read_current_code, read_old_code
+
+        root = self._checkout.index.root
+        return tuple(
+            AnchoredCode(
+                staleness=staleness,
+                then=read_old_code(root, staleness.anchor),
+                now=read_current_code(root, staleness.now),
+            )
+            for staleness in self._checkout.staleness_of(memory.anchors)
+        )
 
     def find_related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> RelatedContext:
         """Find memories, files and callers related to a file, folder, module, symbol or task."""
-        return self._neighbourhood.find_related(target, limit, progress)
+        from hivemind.app import neighbourhood
+
+        return neighbourhood.find_related(self._context, target, limit, progress)
 
     def neighbours(self, files: Sequence[str]) -> tuple[RelatedFile, ...]:
         """Find the files most related to some files: edited together, or with names in common."""
         inside = tuple(filter(None, (self._path_in_tree(file) for file in files))) if self._checkout.exists else ()
-        return self._neighbourhood.neighbours(inside) if inside else ()
+        if not inside:
+            return ()
+        from hivemind.app import neighbourhood
+
+        return neighbourhood.find_neighbours(self._context, inside)
 
     def file_at(self, path: str, commit: str = "") -> str:
         """Read a file at a commit, or at the one checked out."""
-        return self._neighbourhood.file_at(path, commit)
+        from hivemind.codebase.versions import read_file
+
+        return read_file(self._checkout.root, path, commit)
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
         """The symbols of a file, the file itself first."""
@@ -228,10 +245,3 @@ class Code:
         place = next((candidate for candidate in (Path.cwd() / path, root / path) if candidate.is_file()), root / path)
         target, base = place.resolve(), root.resolve()
         return target.relative_to(base).as_posix() if target.is_relative_to(base) else ""
-
-    @cached_property
-    def _neighbourhood(self) -> "Neighbourhood":
-        # It loads the parsers, a third of the import time of the application, before a server's first answer.
-        from hivemind.app.neighbourhood import Neighbourhood
-
-        return Neighbourhood(self._context)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from hivemind.codebase.fingerprint import tokenize
+from hivemind.codebase.fingerprint import digest, tokenize
 from hivemind.codebase.symbols import Definition, ParsedFile
 from hivemind.model.code import CALLABLES, LineChange
 
@@ -58,15 +58,17 @@ class CodeDifference(NamedTuple):
         return self.is_own or bool(self.members)
 
 
-def find_version(file: ParsedFile, qualified: str, family: str, is_same: Callable[[bytes], bool]) -> Version | None:
-    """The definition of this name whose source is the same; None if there is none."""
-    candidates = (
-        definition
-        for definition in file.definitions
-        if definition.qualified == qualified and _family(definition) == family
+def find_version(file: ParsedFile, qualified: str, family: str, raw: str) -> Version | None:
+    """The definition of this name whose source has this digest; None if there is none."""
+    return next(
+        (
+            Version(file, definition)
+            for definition in file.definitions
+            if (definition.qualified, _family(definition)) == (qualified, family)
+            and digest(file.source[definition.start : definition.end]) == raw
+        ),
+        None,
     )
-    matches = (each for each in candidates if is_same(file.source[each.start : each.end]))
-    return next((Version(file, definition) for definition in matches), None)
 
 
 def compare_versions(old: Version, new: Version, was_renamed: WasRenamed) -> CodeDifference:

@@ -108,40 +108,18 @@ def list_tracked(root: Path, paths: Iterable[str]) -> set[str]:
     return set(run_or_empty(root, "ls-files", "-z", "--", *names).split("\0")) - {""}
 
 
-def find_files_with_word(root: Path, word: str, timeout: float = TIMEOUT_SECONDS) -> list[str]:
-    """Files that contain this word and are not ignored; empty if the search takes longer."""
+def find_files_with_word(root: Path, word: str, timeout: float = TIMEOUT_SECONDS, commit: str = "") -> list[str] | None:
+    """Files that contain this word and are not ignored, now or at a commit; None if the search takes longer."""
     is_repository = (root / ".git").exists()
-    options = ("-l", "-z", "-w", "-I", "--fixed-strings", "--untracked" if is_repository else "--no-index")
+    place = commit or ("--untracked" if is_repository else "--no-index")
     # Any other directory may be a whole disk.
     timeout = timeout if is_repository else min(timeout, OUTSIDE_SECONDS)
+    options = ("-l", "-z", "-w", "-I", "--fixed-strings", "-e", word, place)
     try:
-        output = run(root, "grep", *options, "-e", word, timeout=timeout)
-    except Unavailable:  # git exits with 1 if no file contains the word
-        return []
-    return _split_paths(output)
-
-
-def contains_word(root: Path, word: str, timeout: float, commit: str = "") -> bool | None:
-    """Whether any file contains this word, now or at a commit; None if that takes longer to find out."""
-    place = [commit] if commit else ["--untracked"]
-    options = ("-l", "-w", "-I", "--fixed-strings")
-    try:
-        output = run(root, "grep", *options, "-e", word, *place, timeout=timeout, may_find_nothing=True)
+        output = run(root, "grep", *options, timeout=timeout, may_find_nothing=True)
     except Unavailable:
         return None
-    return bool(output)
-
-
-def find_files_with_word_at(
-    root: Path, commit: str, word: str, folder: str = ".", timeout: float = TIMEOUT_SECONDS
-) -> list[str]:
-    """Files of a commit, in a folder, that contain this word; empty if the search takes longer."""
-    options = ("-l", "-z", "-w", "-I", "--fixed-strings", "-e", word, commit, "--", f":(literal){folder}")
-    try:
-        output = run(root, "grep", *options, timeout=timeout)
-    except Unavailable:
-        return []
-    return [path.removeprefix(f"{commit}:") for path in _split_paths(output)]
+    return [path.removeprefix(f"{commit}:") if commit else path for path in _split_paths(output)]
 
 
 def list_changes(root: Path, since: str, until: str = "HEAD") -> tuple[list[str], dict[str, str]]:

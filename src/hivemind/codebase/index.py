@@ -287,7 +287,7 @@ class CodeIndex:
     def index_files_containing(self, name: str) -> None:
         """Index the files that seem to define this name, unless the index knows all of the tree."""
         if self.may_lack_names:
-            paths = git.find_files_with_word(self.root, name, SEARCH_SECONDS)
+            paths = git.find_files_with_word(self.root, name, SEARCH_SECONDS) or ()
             code_paths = [path for path in paths if language_of(path)][:MAX_AUTOMATIC_FILES]
             self._read_and_store([path for path in code_paths if self._may_define(path, name)][:MAX_DEFINING_FILES])
 

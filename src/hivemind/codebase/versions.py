@@ -1,14 +1,15 @@
-"""Find the code of an anchor as it was, and compare it with the code of today."""
+"""Read code as it was, to show it or to compare it with the code of today."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
 
 from hivemind.codebase import git, tree
 from hivemind.codebase.comparison import CodeDifference, Version, compare_versions, find_version
-from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.symbols import ParsedFile, outline, parse_file
-from hivemind.errors import Unavailable
+from hivemind.codebase.symbols import outline, parse_file
+from hivemind.errors import InvalidInput, NotFound, Unavailable
 from hivemind.model.code import Anchor, Symbol
 
 MAX_LATER_COMMITS = 5
@@ -47,7 +48,7 @@ class Versions:
         self._blobs = self._read_blobs(
             _blob_name(anchor) for anchor in anchors if git.COMMIT_ID.fullmatch(anchor.commit)
         )
-        self._files: dict[tuple[str, bytes], ParsedFile | None] = {}
+        self._parse = lru_cache(MAX_PARSED_FILES)(parse_file)
 
     def compare(self, anchor: Anchor, new: Symbol) -> CodeDifference | None:
         """What differs between an anchor's code and a symbol of today; None if the old code is not available."""
@@ -58,7 +59,7 @@ class Versions:
             return None
         old_version = self._find_old(anchor)
         file = self._parse(new.path, content[1]) if content else None
-        new_version = _find(file, new.qualified, new.family, new.fingerprint.raw) if file else None
+        new_version = find_version(file, new.qualified, new.family, new.fingerprint.raw) if file else None
         if old_version is None or new_version is None:
             return None
 
@@ -78,7 +79,7 @@ class Versions:
     def _find_in(self, source: bytes, anchor: Anchor) -> Version | None:
         file = self._parse(anchor.path, source)
         symbol = anchor.symbol
-        return _find(file, symbol.qualified, symbol.family, symbol.fingerprint.raw) if file else None
+        return find_version(file, symbol.qualified, symbol.family, symbol.fingerprint.raw) if file else None
 
     def _read_later(self, anchor: Anchor) -> Iterable[bytes]:
         # Oldest first: the commit that follows the anchor most likely has its code.
@@ -92,15 +93,6 @@ class Versions:
             return git.read_blobs(self._index.root, unique_names) if unique_names else {}
         except Unavailable:  # there is no git here
             return {}
-
-    def _parse(self, path: str, source: bytes) -> ParsedFile | None:
-        key = (path, source)
-        file = self._files.pop(key) if key in self._files else parse_file(path, source)
-        # The last used is put at the end; the first one goes.
-        self._files[key] = file
-        if len(self._files) > MAX_PARSED_FILES:
-            del self._files[next(iter(self._files))]
-        return file
 
     def _was_renamed(self, anchor: Anchor, old: Version, new: Version, old_name: str, new_name: str) -> bool:
         """Whether a definition got another name, or a name was replaced by another one in the whole tree."""
@@ -139,9 +131,9 @@ class Versions:
         root = self._index.root
         # In the order of cost; a name that occurs here alone may be anything.
         return (
-            git.contains_word(root, old_name, SEARCH_SECONDS) is False
-            and (_occurs(new_name, outside) or len(git.find_files_with_word(root, new_name, SEARCH_SECONDS)) > 1)
-            and git.contains_word(root, new_name, SEARCH_SECONDS, commit) is False
+            git.find_files_with_word(root, old_name, SEARCH_SECONDS) == []
+            and (_occurs(new_name, outside) or len(git.find_files_with_word(root, new_name, SEARCH_SECONDS) or ()) > 1)
+            and git.find_files_with_word(root, new_name, SEARCH_SECONDS, commit) == []
         )
 
 
@@ -167,5 +159,38 @@ def _blob_name(anchor: Anchor) -> str:
     return f"{anchor.commit}:{anchor.path}"
 
 
-def _find(file: ParsedFile, qualified: str, family: str, raw: str) -> Version | None:
-    return find_version(file, qualified, family, lambda source: digest(source) == raw)
+def read_file(root: Path, path: str, commit: str = "") -> str:
+    """Read a file at a commit, by default the checked-out one; uncommitted content is never shown."""
+    if commit and not git.COMMIT_ID.fullmatch(commit):
+        raise InvalidInput(f"{commit!r} is not a commit; give its hexadecimal id")
+    commit = commit or git.head(root)
+    content = _read_at_commit(root, path, commit) if commit else None
+    if content is None:
+        raise NotFound(f"there is no file {path!r} at {commit[:8] or 'any commit'} here")
+    return content.decode("utf-8", "replace")
+
+
+def read_old_code(root: Path, anchor: Anchor) -> str:
+    """The anchor's code at the commit of the anchor; empty if git does not have it."""
+    source = _read_at_commit(root, anchor.path, anchor.commit) if git.COMMIT_ID.fullmatch(anchor.commit) else None
+    if source is None:
+        return ""
+    matches = [symbol for symbol in outline(anchor.path, source).symbols if symbol.qualified == anchor.qualified]
+    return _select_lines(source, matches[0].line, matches[0].end_line) if matches else ""
+
+
+def read_current_code(root: Path, anchor: Anchor | None) -> str:
+    """The anchor's code in the working tree; empty if it is gone."""
+    content = tree.read(root, anchor.path) if anchor else None
+    return _select_lines(content[1], anchor.line, anchor.end_line) if anchor and content else ""
+
+
+def _read_at_commit(root: Path, path: str, commit: str) -> bytes | None:
+    if path.startswith(("/", "./", "../")):  # git would resolve these from the current folder
+        return None
+    name = f"{commit}:{path}"
+    return git.read_blobs(root, [name]).get(name)
+
+
+def _select_lines(source: bytes, first: int, last: int) -> str:
+    return "\n".join(source.decode("utf-8", "replace").splitlines()[first - 1 : last])

@@ -162,7 +162,7 @@ def _find_lost_names(index: CodeIndex, text: str, commit: str, current: Collecti
     """Find names in a text that no file contains any more, and the files of that commit that did."""
     names = (last_word(name) for name in islice(find_names(text), MOST_LOST_NAMES))
     missing_names = [name for name in names if name not in current and not git.find_files_with_word(index.root, name)]
-    found = {name: git.find_files_with_word_at(index.root, commit, name) for name in missing_names}
+    found = {name: git.find_files_with_word(index.root, name, commit=commit) or [] for name in missing_names}
     # A name in many files is a common word.
     return {name: files for name, files in found.items() if len(files) <= MAX_MENTION_MATCHES}
 
