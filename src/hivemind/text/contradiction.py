@@ -22,8 +22,6 @@ DESCRIBING = ("ed", "ing", "able", "ible", "ous", "ive", "y")
 
 LONGEST_VALUE, MOST_OTHER_WORDS = 3, 1
 """Words; a longer difference is a description, and more words beside the value make another topic."""
-SHORTEST_ABBREVIATION, LEAST_ABBREVIATED = 3, 3
-"""Letters of an abbreviation, and of what it leaves out."""
 
 BIAS = 1.68
 WEIGHTS = {
@@ -111,7 +109,7 @@ def _align(newer: Sequence[Word], older: Sequence[Word]) -> tuple[tuple[Word, ..
     """The words of the newer statement that both have, and the words that only the newer or only the older has."""
     rest, shared, newer_only = list(older), [], []
     for word in newer:
-        match = next((other for other in rest if _is_same_word(word, other)), None)
+        match = next((other for other in rest if other.stem == word.stem), None)
         if match is None:
             newer_only.append(word)
         else:
@@ -120,30 +118,14 @@ def _align(newer: Sequence[Word], older: Sequence[Word]) -> tuple[tuple[Word, ..
     return tuple(shared), tuple(newer_only), tuple(rest)
 
 
-def _is_same_word(word: Word, other: Word) -> bool:
-    """Whether two words have the same stem, or one abbreviates the other ("dim")."""
-    if word.stem == other.stem:
-        return True
-    shorter, longer = sorted((word.stem, other.stem), key=len)
-    if not (shorter.isalpha() and longer.isalpha()) or word.type in QUANTITIES or other.type in QUANTITIES:
-        return False
-    is_abbreviated = len(shorter) >= SHORTEST_ABBREVIATION and len(longer) - len(shorter) >= LEAST_ABBREVIATED
-    return is_abbreviated and longer.startswith(shorter)
-
-
 def _gives_up(statement: Statement, other: Statement) -> bool:
     """Whether one statement gives up what the other still uses for the same thing."""
-    match = next((word for word in other.words if word.stem in statement.given_up), None)
-    if match is None or other.is_negated or statement.given_up & other.given_up:
+    if other.stems.isdisjoint(statement.given_up) or other.is_negated or statement.given_up & other.given_up:
         return False
-    # Not a conflict if the other only mentions the name, in a purpose, a longer phrase or in passing.
-    is_mentioned = match.slot is Slot.FOR or len(other.inside(match.place)) > 2
-    is_in_passing = match.place == 0 and match.type is Type.WORD and match not in (other.words[0], other.words[-1])
     has_slots = any(word.place for word in statement.words)
     topic = {word.stem for word in statement.words if has_slots and word.slot in (Slot.HEAD, Slot.FOR, Slot.AS)}
-    # Nor if the two are about different topics.
-    is_elsewhere = bool(topic - statement.given_up) and not topic & (other.stems - statement.given_up)
-    return not (is_mentioned or is_in_passing or is_elsewhere)
+    # Not a conflict if the two are about different topics.
+    return not topic - statement.given_up or bool(topic & (other.stems - statement.given_up))
 
 
 def _is_opposite(

@@ -60,10 +60,6 @@ class Statement(NamedTuple):
     is_addition: bool = False
     """It names one more of several: "also", "too"."""
 
-    def inside(self, place: int) -> tuple[Word, ...]:
-        """The words of one slot."""
-        return tuple(word for word in self.words if word.place == place)
-
 
 def parse_statements(text: str) -> tuple[Statement, ...]:
     """The claims of a note that are short enough to compare; none for a note with a question.
