@@ -10,7 +10,6 @@ from hivemind.errors import NotFound, StoreError
 from hivemind.hub import exchange
 from hivemind.model.erasure import Erasure
 from hivemind.model.events import MemoryErased
-from hivemind.model.memory import Memory
 from hivemind.model.reports import Mentions
 from hivemind.model.team import TeamMember
 from hivemind.store import log, sync_state
@@ -102,18 +101,15 @@ class Erasures:
 
     def _require_rights(self, targets: erase_module.Targets) -> None:
         """Refuse an erasure that the hub would refuse, as far as the member's role is known here."""
-        membership = self._context.store.membership
+        context, store = self._context, self._context.store
+        membership = store.membership
         if membership is None:
             return
         member = TeamMember(person=membership.person, role=membership.role)
         # What was derived from it is erased with it, so the right is needed for all of them.
-        for memory in erase_module.collect_with_derived(self._context.store, targets):
-            self._require_right(member, memory)
-
-    def _require_right(self, member: TeamMember, memory: Memory) -> None:
-        context = self._context
-        is_own = member.may_write and sync_state.is_first_recorded_by(context.store.db, memory.id, context.store.chain)
-        if sync_state.has_memory(context.store.db, memory.id) and not is_own:
-            request = context.factory.about(memory, MemoryErased(memory_id=memory.id))
-            if rule := exchange.check_rights(context.store, member, request):
-                context.refuse(f"erasing {memory.id[:8]}", rule)
+        for memory in erase_module.collect_with_derived(store, targets):
+            is_own = member.may_write and sync_state.is_first_recorded_by(store.db, memory.id, store.chain)
+            if sync_state.has_memory(store.db, memory.id) and not is_own:
+                request = context.factory.about(memory, MemoryErased(memory_id=memory.id))
+                if rule := exchange.check_rights(store, member, request):
+                    context.refuse(f"erasing {memory.id[:8]}", rule)

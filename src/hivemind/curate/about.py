@@ -230,10 +230,6 @@ def _erase_in_backup(
         return []
     # Recorded in the store as well, so that it refuses these values from now on.
     store.record(events)
-    return _record_in_backup(file, events)
-
-
-def _record_in_backup(file: Path, events: list[Event]) -> list[ErasedLocation]:
     try:
         with backup.open_backup(file) as copy:
             backup.record(copy, events)

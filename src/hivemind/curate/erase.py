@@ -42,7 +42,7 @@ from hivemind.store.projections import memories, receipts
 from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
 from hivemind.text.normalise import digest_value
-from hivemind.text.quotation import Quotation, QuotationSearch, QuotedRun, list_content_words
+from hivemind.text.quotation import Quotation, QuotedRun, list_content_words
 
 FEWEST_WORDS_OF_A_MEMORY = 6
 """Another memory is reported from so many words of the erased text on; many claims share their first few words."""
@@ -97,7 +97,7 @@ def erase(
         reserve.release(store.directory)
     plan = _plan(store, factory, targets, reason)
     with unfinished.save_plan(store.directory, plan) as note:
-        return _carry_out(store, factory, plan, home, Quotation.of(plan.texts), note)
+        return carry_out(store, factory, note, plan, Quotation.of(plan.texts), home)
 
 
 def finish_by_notes(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> list[Path]:
@@ -107,7 +107,7 @@ def finish_by_notes(store: Store, clock: Callable[[], datetime], *, home: Path |
         if note.plan is None:
             damaged_notes += [note.file] if note.file else []
             continue
-        _carry_out(store, make_factory(note.plan, clock), note.plan, home, Quotation.of(note.plan.texts), note)
+        carry_out(store, make_factory(note.plan, clock), note, note.plan, Quotation.of(note.plan.texts), home)
     return damaged_notes
 
 
@@ -116,13 +116,6 @@ def make_factory(plan: ErasurePlan, clock: Callable[[], datetime]) -> EventFacto
     writer = Writer(actor=plan.actor, channel=plan.channel, session_id=plan.session)
     # No redaction is needed: the plan's reason was redacted before it was saved.
     return EventFactory(writer=writer, clock=clock, redact=str)
-
-
-def carry_out_without_note(
-    store: Store, clock: Callable[[], datetime], plan: ErasurePlan, search: QuotationSearch, home: Path | None
-) -> Erasure:
-    """Carry out an erasure whose texts are no longer known, with what is left to search by."""
-    return _carry_out(store, make_factory(plan, clock), plan, home, search, unfinished.ErasureNote(None, plan))
 
 
 def load_receipt(db: Database, batch: str) -> Erasure | None:
@@ -154,7 +147,7 @@ def follow_erasure(
     derived_memories = {
         memory.id: memory for source in ids for memory in _find_derived(store, source) if memory.scope is not Scope.TEAM
     }
-    texts = load_texts(store.db, {*ids, *derived_memories}) | load_details(store.db, {*ids, *derived_memories})
+    texts = load_texts_and_details(store.db, {*ids, *derived_memories})
     if not texts:
         return []
     quotation = Quotation.of(texts)
@@ -173,16 +166,11 @@ def follow_erasure(
 
 def clean_backups(store: Store, factory: EventFactory, erased_ids: Sequence[str]) -> None:
     """Erase memories that were erased on another machine from the backups beside this store, too."""
-    texts: set[str] = set()
-    for file in list_backups(store):
-        # What cannot be opened is reported by the doctor; restoring it applies the erasure.
-        with suppress(StoreError, *integrity.DAMAGE_ERRORS), Sqlite.open_for_reading(file) as copy:
-            texts |= load_texts(copy, erased_ids)
+    texts = load_from_backups(store, erased_ids)
     if texts:
         plan = ErasurePlan(
             batch=factory.batch, at=format_timestamp(factory.clock()), actor=factory.writer.actor,
-            channel=factory.writer.channel, session="", reason="", memories=tuple(map(MemoryId, erased_ids)),
-            texts=tuple(texts), places=(), entries=(),
+            channel=factory.writer.channel, memories=tuple(map(MemoryId, erased_ids)), texts=tuple(texts),
         )  # fmt: skip
         # Consumes the generator; the machine where it was erased has the receipt.
         list(_clean_backups(store, factory, plan, Quotation.of(texts), []))
@@ -197,7 +185,7 @@ def collect_with_derived(store: Store, targets: Targets) -> list[Memory]:
 def _plan(store: Store, factory: EventFactory, targets: Targets, reason: str) -> ErasurePlan:
     erased_memories = collect_with_derived(store, targets)
     ids = [memory.id for memory in erased_memories]
-    texts = sorted(load_texts(store.db, ids) | load_details(store.db, ids) | set(targets.texts))
+    texts = sorted(load_texts_and_details(store.db, ids) | set(targets.texts))
     quotation, reason = Quotation.of(texts), factory.redact(reason)
     places = list(_list_outside(erased_memories, quotation))
     if reason and quotation.find_runs(reason):
@@ -213,14 +201,15 @@ def _plan(store: Store, factory: EventFactory, targets: Targets, reason: str) ->
     )  # fmt: skip
 
 
-def _carry_out(
+def carry_out(
     store: Store,
     factory: EventFactory,
-    plan: ErasurePlan,
-    home: Path | None,
-    quotation: QuotationSearch,
     note: unfinished.ErasureNote,
+    plan: ErasurePlan,
+    quotation: Quotation,
+    home: Path | None,
 ) -> Erasure:
+    """Carry out a planned erasure, delete its note and return the receipt; it is recorded in the name of the plan."""
     factory = replace(factory, batch=plan.batch)
     # In one transaction, so that no new quotation comes in between search and erasure.
     with store.db.transaction():
@@ -261,9 +250,7 @@ def _carry_out(
     return receipt
 
 
-def _collect_entries(
-    db: Database, plan: ErasurePlan, quotations: Quotations, quotation: QuotationSearch
-) -> list[EventId]:
+def _collect_entries(db: Database, plan: ErasurePlan, quotations: Quotations, quotation: Quotation) -> list[EventId]:
     """Collect the entries whose content is erased, with questions about them that repeat their words."""
     entries = {*plan.entries, *quotations.entries}
     recalls = receipts.find_session_queries(db, entries)
@@ -298,22 +285,35 @@ def load_texts(db: Database, memory_ids: Iterable[str]) -> set[str]:
     return {fact.text for fact in facts if isinstance(fact, MemoryRemembered | MemoryRevised) and fact.text}
 
 
-def load_details(db: Database, memory_ids: Iterable[str]) -> set[str]:
-    """Load what else these memories ever said: metadata and parts of traces, without common words and phrases."""
-    facts = [event.fact for memory_id in memory_ids for event in log.read_events_about(db, memory_id)]
+def load_texts_and_details(db: Database, memory_ids: Iterable[str]) -> set[str]:
+    """Load all that these memories ever said, also metadata and parts of traces, without common words and phrases."""
+    ids = list(memory_ids)
+    facts = [event.fact for memory_id in ids for event in log.read_events_about(db, memory_id)]
     values = {value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(value, str)}
     traces = [trace for fact in facts if (trace := getattr(fact, "trace", None))]
     parts = {part for trace in traces for part in (trace.action, trace.reasoning, trace.result)}
-    return {value for value in values if len(value.split()) >= FEWEST_WORDS_OF_METADATA or _is_unusual(value)} | {
-        part for part in parts if len(part.split()) >= FEWEST_WORDS_OF_A_TRACE or _is_unusual(part)
-    }
+    details = [(value, FEWEST_WORDS_OF_METADATA) for value in values] + [
+        (part, FEWEST_WORDS_OF_A_TRACE) for part in parts
+    ]
+    telling = {text for text, fewest in details if len(text.split()) >= fewest or _is_unusual(text)}
+    return load_texts(db, ids) | telling
+
+
+def load_from_backups(store: Store, memory_ids: Sequence[str]) -> set[str]:
+    """Load all that these memories say in the backups beside a store."""
+    texts: set[str] = set()
+    for file in list_backups(store):
+        # What cannot be opened is reported when it is cleaned, and by the doctor; restoring it applies the erasure.
+        with suppress(StoreError, *integrity.DAMAGE_ERRORS), Sqlite.open_for_reading(file) as copy:
+            texts |= load_texts_and_details(copy, memory_ids)
+    return texts
 
 
 def _is_unusual(word: str) -> bool:
     return len(word) >= SHORTEST_NAME and any(map(str.isdigit, word))
 
 
-def _find_traces(db: Database, erased_memories: Sequence[Memory], quotation: QuotationSearch) -> set[EventId]:
+def _find_traces(db: Database, erased_memories: Sequence[Memory], quotation: Quotation) -> set[EventId]:
     """Find the observations that memories were learned from, and the queries they answered that repeat their words."""
     sources = {EventId(source.event) for memory in erased_memories for source in memory.sources if source.event}
     ids = [memory.id for memory in erased_memories]
@@ -325,7 +325,7 @@ def _find_traces(db: Database, erased_memories: Sequence[Memory], quotation: Quo
     }
 
 
-def _asks_in_own_words(db: Database, question: str, quotation: QuotationSearch, ids: Sequence[str]) -> bool:
+def _asks_in_own_words(db: Database, question: str, quotation: Quotation, ids: Sequence[str]) -> bool:
     """Whether a question has a word that only the erased memories have: it would still say what they were about."""
     own_words = quotation.list_words().intersection(list_content_words(question))
     return any(not db.index.is_word_elsewhere(word, ids) for word in own_words)
@@ -360,7 +360,7 @@ def drop_entries(factory: EventFactory, entries: Sequence[EventId]) -> list[Even
     return [factory.event(fact, Scope.USER, "")] if entries else []
 
 
-def _find_quotations(db: Database, quotation: QuotationSearch, erased_ids: Iterable[str]) -> Quotations:
+def _find_quotations(db: Database, quotation: Quotation, erased_ids: Iterable[str]) -> Quotations:
     """Find entries that are erased too, and other memories and reasons, which only a person may decide to erase."""
     skipped_ids, quotations = set(erased_ids), Quotations()
     repetitions: list[tuple[log.QuotingEntry, list[QuotedRun]]] = []
@@ -433,7 +433,7 @@ def name_backup(file: Path) -> str:
 
 
 def _clean_backups(
-    store: Store, factory: EventFactory, plan: ErasurePlan, quotation: QuotationSearch, pieces: list[str]
+    store: Store, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, pieces: list[str]
 ) -> Iterator[ErasedLocation]:
     """Erase from the backups beside the store."""
     files = list_backups(store)
@@ -452,7 +452,7 @@ def _clean_backups(
 
 
 def _clean_copy(
-    copy: Sqlite, factory: EventFactory, plan: ErasurePlan, quotation: QuotationSearch, events: list[Event], name: str
+    copy: Sqlite, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, events: list[Event], name: str
 ) -> Iterator[ErasedLocation]:
     quotations = _find_quotations(copy, quotation, plan.memories)
     entries = _collect_entries(copy, plan, quotations, quotation)
@@ -477,7 +477,7 @@ def _is_in_log(file: Path, pieces: list[str]) -> bool:
 def _check_files(
     store: Store,
     home: Path,
-    quotation: QuotationSearch,
+    quotation: Quotation,
     pieces: list[str],
     *,
     is_folded: bool,
@@ -515,7 +515,7 @@ def _advise(file: Path, home: Path) -> str:
     return "quotes the erased text; edit or delete that file"
 
 
-def _list_outside(erased_memories: list[Memory], quotation: QuotationSearch) -> Iterator[ErasedLocation]:
+def _list_outside(erased_memories: list[Memory], quotation: Quotation) -> Iterator[ErasedLocation]:
     """List copies outside our reach, so that a person can delete them; the list must not repeat the text itself."""
     sources = [source for memory in erased_memories for source in memory.sources]
     places = [

@@ -15,7 +15,7 @@ from hivemind.model.erasure import ErasedLocation
 from hivemind.paths import spool_lock
 from hivemind.store.reserve import FILE as BALLAST
 from hivemind.system import lock_file
-from hivemind.text.quotation import QuotationSearch
+from hivemind.text.quotation import Quotation
 
 SPOOL_FILES, QUARANTINE_FOLDER = "spool*", "quarantine"
 """What hooks leave: the spool with a line per event, and the folder with a file per unreadable one."""
@@ -40,7 +40,7 @@ def pick_search_pieces(texts: Iterable[str]) -> list[str]:
     return sorted((piece for piece in pieces if len(piece) >= SHORTEST_PIECE), key=len, reverse=True)
 
 
-def remove_quotations(directories: Iterable[Path], quotation: QuotationSearch) -> Iterator[ErasedLocation]:
+def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iterator[ErasedLocation]:
     """Remove quotations from the spool and the quarantine, and delete the report of the last error."""
     for directory in directories:
         if (directory / LAST_ERROR).exists():
@@ -63,7 +63,7 @@ def remove_quotations(directories: Iterable[Path], quotation: QuotationSearch) -
 
 
 def find_remaining_files(
-    home: Path, quotation: QuotationSearch, pieces: list[str], skipped_files: Iterable[Path]
+    home: Path, quotation: Quotation, pieces: list[str], skipped_files: Iterable[Path]
 ) -> Iterator[Path]:
     """Find the files below a folder that quote the text, or, if they are not text files, contain one of the pieces."""
     skipped_paths = {file.resolve() for file in skipped_files}
@@ -90,7 +90,7 @@ def contains_any(file: Path, pieces: Iterable[str]) -> bool:
         return any(content.find(piece.encode("utf-8", "replace")) >= 0 for piece in pieces)
 
 
-def _contains(file: Path, quotation: QuotationSearch, pieces: list[str]) -> bool:
+def _contains(file: Path, quotation: Quotation, pieces: list[str]) -> bool:
     with file.open("rb") as raw:
         beginning = raw.read(len(SQLITE_HEADER))
         is_text = beginning != SQLITE_HEADER and not file.name.endswith(("-wal", "-shm", "-journal"))
@@ -109,7 +109,7 @@ def _lock_spool(directory: Path) -> Iterator[None]:
         raise StoreBusy(f"a hook has locked the spool for {LOCK_SECONDS} s; try again when it has ended") from error
 
 
-def _remove_quoting_lines(file: Path, quotation: QuotationSearch) -> int:
+def _remove_quoting_lines(file: Path, quotation: Quotation) -> int:
     """Rewrite a file without the lines that quote the text, or delete it if a quotation spans lines; count them."""
     # Hooks take the same lock to append.
     with _lock_spool(file.parent):

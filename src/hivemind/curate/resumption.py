@@ -5,14 +5,13 @@ from the log. They may still be in a backup; if not, their imprints find them wh
 """
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from hivemind.curate import erase, unfinished
 from hivemind.curate.event_factory import EventFactory
-from hivemind.curate.unfinished import ErasurePlan
+from hivemind.curate.unfinished import ErasureNote, ErasurePlan
 from hivemind.errors import StoreError
 from hivemind.formats.timestamps import format_timestamp
 from hivemind.model.erasure import ErasedLocation, Erasure
@@ -30,34 +29,25 @@ WITHOUT_TEXT = (
 FROM_BACKUP = "the note with its text was lost; a backup still had the text, and it was searched for by that"
 
 
-class ImprintSearch:
+@dataclass(frozen=True, slots=True)
+class ImprintSearch(Quotation):
     """Finds quotations of texts by what is known of them: some texts, and the imprints of all."""
 
-    def __init__(self, texts: Iterable[str], watch: ErasedTextFilter) -> None:
-        self._quotation = Quotation.of(texts)
-        self._watch = watch
+    watch: ErasedTextFilter
 
     @property
     def patterns(self) -> list[tuple[str, ...]]:
         """One pattern that is in every content: digests say nothing about letters."""
         return [("",)]
 
-    def is_possible_in(self, content: str) -> bool:
-        """Every content is possible."""
-        return True
-
     def find_runs(self, content: str) -> list[QuotedRun]:
         """The quotations in a content; one that its imprint finds counts as the whole text."""
-        is_found = self._watch.replace_erased_texts(content) != content
-        return self._quotation.find_runs(content) or [QuotedRun(text=-1, start=0, stop=1, of=1)] * is_found
+        is_found = self.watch.replace_erased_texts(content) != content
+        return Quotation.find_runs(self, content) or [QuotedRun(text=-1, start=0, stop=1, of=1)] * is_found
 
     def matches_question(self, question: str) -> bool:
         """Whether a question has enough words of one of the known texts, or quotes one by its imprint."""
-        return self._quotation.matches_question(question) or bool(self.find_runs(question))
-
-    def list_words(self) -> set[str]:
-        """The words of the known texts."""
-        return self._quotation.list_words()
+        return Quotation.matches_question(self, question) or bool(self.find_runs(question))
 
 
 def finish_erasures(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> None:
@@ -80,25 +70,17 @@ def finish_by_log(store: Store, clock: Callable[[], datetime], *, home: Path | N
 
 def _finish(store: Store, clock: Callable[[], datetime], batch: str, events: list[Event], home: Path | None) -> Erasure:
     ids = tuple(MemoryId(event.about) for event in events if isinstance(event.fact, MemoryErased))
-    texts = _load_from_backups(store, ids)
+    texts = erase.load_from_backups(store, ids)
     place = ErasedLocation(
         name="note of the erasure", state="outside", detail=FROM_BACKUP if texts else WITHOUT_TEXT
     )  # fmt: skip
     first = events[0]
     plan = ErasurePlan(
-        batch=batch, at=first.at, actor=first.actor, channel=first.channel, session=first.session, reason="",
-        memories=ids, entries=(), texts=tuple(sorted(texts)), places=(place,),
+        batch=batch, at=first.at, actor=first.actor, channel=first.channel, session=first.session,
+        memories=ids, texts=tuple(sorted(texts)), places=(place,),
     )  # fmt: skip
-    return erase.carry_out_without_note(store, clock, plan, ImprintSearch(texts, _load_watch(store, events)), home)
-
-
-def _load_from_backups(store: Store, ids: tuple[MemoryId, ...]) -> set[str]:
-    texts: set[str] = set()
-    for file in erase.list_backups(store):
-        # What cannot be opened is reported when it is cleaned.
-        with suppress(StoreError, *integrity.DAMAGE_ERRORS), Sqlite.open_for_reading(file) as copy:
-            texts |= erase.load_texts(copy, ids) | erase.load_details(copy, ids)
-    return texts
+    search = ImprintSearch(Quotation.of(texts).texts, _load_watch(store, events))
+    return erase.carry_out(store, erase.make_factory(plan, clock), ErasureNote(None, plan), plan, search, home)
 
 
 def _load_watch(store: Store, events: Iterable[Event]) -> ErasedTextFilter:

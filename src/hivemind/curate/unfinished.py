@@ -29,12 +29,12 @@ class ErasurePlan:
     at: str
     actor: str
     channel: Channel
-    session: str
-    reason: str
-    memories: tuple[MemoryId, ...]
-    entries: tuple[EventId, ...]
-    texts: tuple[str, ...]
-    places: tuple[ErasedLocation, ...]
+    session: str = ""
+    reason: str = ""
+    memories: tuple[MemoryId, ...] = ()
+    entries: tuple[EventId, ...] = ()
+    texts: tuple[str, ...] = ()
+    places: tuple[ErasedLocation, ...] = ()
     """Places that are already known, such as copies out of our reach."""
 
 

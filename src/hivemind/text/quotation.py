@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from hivemind.text.clean import neutralise
 from hivemind.text.escapes import unescape
@@ -57,26 +56,6 @@ class _Text:
     """How many words in a row make a quotation."""
     patterns: tuple[tuple[str, ...], ...]
     """Every quotation has the pieces of at least one of these, in order, with anything in between."""
-
-
-class QuotationSearch(Protocol):
-    """Finds quotations of erased texts: by their words, or by what is left of them."""
-
-    @property
-    def patterns(self) -> list[tuple[str, ...]]:
-        """Patterns for a database query: every quotation has the pieces of one of them in order, in any case."""
-
-    def is_possible_in(self, content: str) -> bool:
-        """A fast check that never misses a quotation."""
-
-    def find_runs(self, content: str) -> list[QuotedRun]:
-        """The quotations of the texts in a content."""
-
-    def matches_question(self, question: str) -> bool:
-        """Whether a question has enough words of one of the texts, in any order."""
-
-    def list_words(self) -> set[str]:
-        """The words of the texts, normalised, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)
