@@ -160,7 +160,7 @@ def test_many_at_once_are_all_kept_or_none_and_the_error_names_item_and_key(mind
         ({"content": "a", "colour": "red"}, r"items\[1\]\['colour'\] is not a key; use content"),
         ({"content": "a", "text": "b"}, r"items\[1\]\['text'\] is given twice"),
         ({"content": "a", "scope": "mine"}, r"items\[1\]\['scope'\]: 'mine' is not a scope"),
-        ({"content": "a", "tags": [1]}, r"items\[1\]\['tags'\]: 1 is not text"),
+        ({"content": "a", "tags": [1]}, r"items\[1\]\['tags'\]: each tag must be text, not int"),
         ({"content": "a", "metadata": {"b": []}}, r"items\[1\]\['metadata'\]: metadata 'b'"),
         ({"type": "fix"}, r"items\[1\] has no 'content'"),
         (7, r"items\[1\] is 7; give a text, a dictionary or a Claim"),

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from hivemind.app.context import Context
-from hivemind.model.metadata import NO_METADATA
 from hivemind.model.recall import Query
 from hivemind.store.projections import memories, sessions
 from hivemind.text.clean import plural
@@ -48,12 +47,9 @@ def _explain_no_memory(context: Context, query: Query) -> str:
 
 def _name_filters(query: Query) -> list[str]:
     """The filters that a caller has set."""
-    unfiltered = replace(
-        query, scope=None, kinds=(), tags=(), agent="", since="", until="", true_at="", where=NO_METADATA
-    )
     names = {"scope": "scope", "kinds": "kind", "tags": "tags", "agent": "agent", "since": "since", "until": "until",
              "true_at": "true-at", "where": "metadata"}  # fmt: skip
-    return [name for field, name in names.items() if getattr(query, field) != getattr(unfiltered, field)] or ["status"]
+    return [name for field, name in names.items() if getattr(query, field)] or ["status"]
 
 
 def _name_others(context: Context, query: Query) -> str:

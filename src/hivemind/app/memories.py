@@ -72,14 +72,13 @@ class Memories:
         """Parse claims and resolve the repositories they name."""
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
             raise InvalidInput(f"items must be a list, not {type(items).__name__}; one memory is stored by 'remember'")
-        claims = [validation.read_claim(self._parse(item, place)) for place, item in enumerate(items)]
+        root = self._context.repository.root
+        claims = [
+            validation.read_claim(item if isinstance(item, Claim) else validation.parse_claim(item, place, root))
+            for place, item in enumerate(items)
+        ]
         ids = {name: self._repository_named(name) for name in {claim.repo for claim in claims if claim.repo}}
         return tuple(replace(claim, repo=ids.get(claim.repo, ""), scope=self._scope or claim.scope) for claim in claims)
-
-    def _parse(self, item: Claim | Mapping[str, Any] | str, place: int) -> Claim:
-        if isinstance(item, Claim):
-            return item
-        return validation.parse_claim(item, place, self._context.repository.root)
 
     def _repository_named(self, name: str) -> str:
         """Return the id of a repository given by id, URL or directory; any other name is its own id."""

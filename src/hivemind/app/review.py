@@ -11,7 +11,6 @@ from hivemind.app.context import Context, checked_reason
 from hivemind.app.skills import plan_skill
 from hivemind.app.staleness import EVERY, StaleMemory, stale_memories
 from hivemind.curate import files, verdicts
-from hivemind.curate import rollback as rollbacks
 from hivemind.curate.distil import find_detector
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.formats.timestamps import format_date
@@ -162,7 +161,7 @@ class Review:
         # Short enough to type, because a person names it to undo the rollback.
         name = derive_id("rollback", context.now)[:12]
         if changes and not dry_run:
-            context.record(rollbacks.make_rollback_events(context.factory, changes, name, checked_reason(reason)))
+            context.record(verdicts.make_rollback_events(context.factory, changes, name, checked_reason(reason)))
         return name, tuple(changes)
 
     def count_kept_by_rollback(self, selection: Selection, *, everywhere: bool = False) -> tuple[int, int]:
@@ -176,12 +175,12 @@ class Review:
         # A batch is one act, such as an import, and may have written about several repositories.
         is_whole_batch = bool(selection.batch) and context.is_person
         sight = context.sight_to_change(everywhere=everywhere or is_whole_batch)
-        return rollbacks.plan_rollback(context.store, replace(selection, since=context.past(selection.since)), sight)
+        return verdicts.plan_rollback(context.store, replace(selection, since=context.past(selection.since)), sight)
 
     def undo_rollback(self, name: str) -> int:
         """Undo a rollback; return the number of memories."""
         self._context.require_person("undoing a rollback")
-        return len(self._context.record(rollbacks.make_undo_events(self._context.store, self._context.factory, name)))
+        return len(self._context.record(verdicts.make_undo_events(self._context.store, self._context.factory, name)))
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
         """Plan to write a memory into an instruction file: the file, its text now, and its new text."""

@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -59,14 +59,12 @@ class DistillReport:
     by_detector: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(slots=True)
-class Outcome:
-    """How many proposals were new, known and refused."""
+class Outcome(Counter[tuple[distil.Fate, str]]):
+    """How many proposals of each detector were new, known and refused."""
 
-    new: Counter[str] = field(default_factory=Counter)
-    """By detector."""
-    known_count: int = 0
-    refused_count: int = 0
+    def count(self, fate: distil.Fate) -> int:
+        """Count the proposals of all detectors with this fate."""
+        return sum(number for (other, _), number in self.items() if other is fate)
 
 
 class Sessions:
@@ -161,7 +159,7 @@ class Sessions:
         came_by_hook = partial(log.has_hook_observations, context.store.db)
         items = backfill.read_observations(transcripts, came_by_hook, begin, _by_bytes(transcripts, progress))
         counts: Counter[str] = Counter()
-        observations = _count_by_session(self._locate(_readable(items, skip_counts, unreadable), here=here), counts)
+        observations = self._locate(_readable(items, skip_counts, unreadable), counts, here=here)
         new = self._observations.record_all(
             observations, factory, backfill.cache_redaction(context.factory.redact), unreadable, dry_run=dry_run
         )
@@ -191,7 +189,7 @@ class Sessions:
         for page in pages(proposals):
             anchors = context.checkout.anchors_for_proposals(self._unknown(page), context.repository.root)
             propose(context, factory, page, context.repository.id, outcome, anchors=anchors)
-        return BackfillReport(batch=factory.batch, learned=outcome.new.total(), commits=len(history))
+        return BackfillReport(batch=factory.batch, learned=outcome.count(distil.Fate.NEW), commits=len(history))
 
     def learn(self, session: str = "", *, everywhere: bool = False, progress: Progress = quietly) -> DistillReport:
         """Learn from a session, or from all that became inactive since the last run and from agents' own notes.
@@ -245,7 +243,7 @@ class Sessions:
         outcome = Outcome()
         batch = f"distil-{derive_id('examine', session.id, self._context.now)[:12]}"
         propose(self._context, replace(self._context.factory, batch=batch), proposals, session.repo, outcome)
-        return outcome.new.total()
+        return outcome.count(distil.Fate.NEW)
 
     def waits_to_learn(self) -> bool:
         """Whether there is an inactive session that was not learned from yet."""
@@ -283,8 +281,9 @@ class Sessions:
                 self._propose_from(session, locate(session.directory), factory, outcome)
             progress(number, len(ids))
         return DistillReport(
-            sessions=len(ids), proposed=outcome.new.total(), known=outcome.known_count, refused=outcome.refused_count,
-            by_detector=tuple(sorted(outcome.new.items())),
+            sessions=len(ids), proposed=outcome.count(distil.Fate.NEW), known=outcome.count(distil.Fate.KNOWN),
+            refused=outcome.count(distil.Fate.REFUSED),
+            by_detector=tuple(sorted((name, n) for (fate, name), n in outcome.items() if fate is distil.Fate.NEW)),
         )  # fmt: skip
 
     def _propose_from(self, session: Session, tree: Repository, factory: EventFactory, outcome: Outcome) -> None:
@@ -353,13 +352,14 @@ class Sessions:
             self._context.store.db, timestamps.format_timestamp(self._context.clock() - REST)
         )
 
-    def _locate(self, observations: Iterable[Observation], *, here: bool) -> Iterator[Placed]:
-        """Yield observations with their repositories."""
+    def _locate(self, observations: Iterable[Observation], counts: Counter[str], *, here: bool) -> Iterator[Placed]:
+        """Yield observations with their repositories, and count them by session."""
         # A transcript has thousands of observations in one directory, and identifying it starts git.
         tree = cache(partial(locate_tree, self._context))
         for observation in observations:
             repo = tree(observation.directory).id
             if not here or repo in self._context.checkout.names:
+                counts[observation.session_id] += 1
                 yield observation, repo
 
     def _unknown(self, proposals: Iterable[Proposal]) -> Sequence[Proposal]:
@@ -367,12 +367,6 @@ class Sessions:
         return [
             proposal for proposal in proposals if not log.find_ids_about(self._context.store.db, [proposal.memory_id])
         ]
-
-
-def _count_by_session(observations: Iterable[Placed], counts: Counter[str]) -> Iterator[Placed]:
-    for observation, repo in observations:
-        counts[observation.session_id] += 1
-        yield observation, repo
 
 
 def _readable(
@@ -422,12 +416,6 @@ def propose(
         )  # fmt: skip
         if result.events:
             context.record(result.events)
-        match result.fate:
-            case distil.Fate.NEW:
-                outcome.new[proposal.detector] += 1
-            case distil.Fate.KNOWN:
-                outcome.known_count += 1
-            case distil.Fate.REFUSED:
-                outcome.refused_count += 1
+        outcome[result.fate, proposal.detector] += 1
 
     context.store.db.write_in_turns(proposals, record)

@@ -1,5 +1,6 @@
 """Turns what detectors propose into events, each proposal once."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum, auto
@@ -22,8 +23,6 @@ from hivemind.store import Store, log
 from hivemind.text.clean import neutralise, validate_text
 
 LONGEST_TEXT = 2000
-UNREACHABLE = 2.0
-"""Above every confidence, so that a detector without a threshold is never believed."""
 NO_TRUSTED_DETECTORS: Mapping[str, float] = {}
 
 
@@ -65,7 +64,9 @@ def make_proposal(
     gate = store.load_gate()
     if find_refused_field(gate, fact, repo):
         return ProposalResult(Fate.REFUSED, [])
-    fact = _word_as_known(store, fact, repo)
+    if repetition := find_repetition(store.db, fact.text, repo):
+        # In the words of the memory that says the same, it counts as another source of it.
+        fact = replace(fact, text=repetition.text, subject=repetition.subject)
     if fact.kind is Kind.DECISION and fact.valid_from:
         # Only proposals: what a person approved is replaced by a person.
         rivals = find_proposals_about(store.db, fact.text, fact.kind, repo)
@@ -80,7 +81,8 @@ def make_proposal(
     # `learn` returns another id if an existing memory says the same.
     if result.memory_id != fact.memory_id:
         return ProposalResult(Fate.KNOWN, result.events)
-    if proposal.confidence < minimum_confidences.get(proposal.detector, UNREACHABLE):
+    # A detector without a threshold is never believed.
+    if proposal.confidence < minimum_confidences.get(proposal.detector, math.inf):
         return ProposalResult(Fate.NEW, result.events)
     approval = MemoryApproved(memory_id=fact.memory_id, reason=f"the settings believe {proposal.detector}")
     return ProposalResult(
@@ -127,9 +129,3 @@ def _make_fact(proposal: Proposal, owner: str) -> MemoryRemembered:
         confidence=proposal.confidence,
         valid_from=proposal.said_at,
     )
-
-
-def _word_as_known(store: Store, fact: MemoryRemembered, repo: str) -> MemoryRemembered:
-    """Give a proposal the words of a memory that says the same, so that it counts as another source of it."""
-    repetition = find_repetition(store.db, fact.text, repo)
-    return replace(fact, text=repetition.text, subject=repetition.subject) if repetition else fact

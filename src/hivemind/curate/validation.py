@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from hivemind.model.ids import MemoryId, new_memory_id
 from hivemind.model.memory import Channel, Kind, Source, Writer
 from hivemind.model.metadata import validate_metadata
 from hivemind.model.scope import Scope
-from hivemind.text.clean import list_texts, parse_tags, validate_label, validate_text
+from hivemind.text.clean import check_text, list_texts, parse_tags, validate_label, validate_text
 from hivemind.text.grammar import word_set
 from hivemind.text.statements import LONGEST_TEXT, MOST_SENTENCES, SENTENCE_END
 
@@ -107,31 +107,11 @@ def guess_kind(memory_type: str) -> Kind | None:
     return next((KINDS[part] for part in reversed(parts) if part in KINDS), None)
 
 
-def _check_text(value: object) -> str:
-    if not isinstance(value, str):
-        raise InvalidInput(f"{value!r} is not text")
-    return value
+def _check_label(value: str) -> str:
+    return validate_label(value, "the value")
 
 
-def _check_label(value: object) -> str:
-    return validate_label(_check_text(value), "the value")
-
-
-def _check_path(value: object) -> str:
-    return _check_label(os.fspath(value) if isinstance(value, os.PathLike) else value)
-
-
-def _check_tags(value: object) -> tuple[str, ...]:
-    return parse_tags(value if isinstance(value, str) else [_check_text(tag) for tag in _check_list(value)])
-
-
-def _check_list(value: object) -> Iterable[object]:
-    if not isinstance(value, Iterable):
-        raise InvalidInput(f"{value!r} is not a list")
-    return value
-
-
-def _parse_time(value: object) -> str:
+def _parse_time(value: Any) -> str:
     """Parse a date or time given as text, as a Python date, or as seconds since 1970."""
     match value:
         case bool():
@@ -145,18 +125,18 @@ def _parse_time(value: object) -> str:
             except (ValueError, OverflowError, OSError):
                 raise InvalidInput(f"{value!r} is not a time in seconds since 1970") from None
         case _:
-            return parse_date(_check_text(value))
+            return parse_date(check_text(value, "the time"))
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
-    "text": lambda value: validate_text(_check_text(value), "the value"),
+    "text": lambda value: validate_text(value, "the value"),
     MEMORY_TYPE: _check_label,
     "repo": _check_label,
-    "file_path": _check_path,
+    "file_path": lambda value: _check_label(os.fspath(value) if isinstance(value, os.PathLike) else value),
     "session_id": _check_label,
     "timestamp": _parse_time,
-    "tags": _check_tags,
-    "scope": lambda value: Scope.parse(_check_text(value)),
+    "tags": parse_tags,
+    "scope": Scope.parse,
     "metadata": validate_metadata,
 }
 """The keys of a dictionary that becomes a claim, and the function that checks each value."""

@@ -125,18 +125,6 @@ def _decode_units(escape: str) -> str:
     return b"".join(map(bytes.fromhex, UNIT.findall(escape))).decode("utf-16-be", "replace")
 
 
-def _decode_point(escape: str) -> str:
-    return chr(int(escape[escape.index("{") + 1 : -1], 16))
-
-
-def _decode_hexadecimal(escape: str) -> str:
-    return bytes.fromhex("".join(HEXADECIMAL.findall(escape))).decode()
-
-
-def _decode_octal(escape: str) -> str:
-    return bytes(int(code, 8) for code in OCTAL.findall(escape)).decode()
-
-
 def _decode_entity(escape: str) -> str:
     # A table of two thousand names, which hardly any text needs.
     import html
@@ -153,6 +141,11 @@ def _decode_base64(token: str) -> str:
 
 
 DECODERS: dict[str, Callable[[str], str]] = {
-    "units": _decode_units, "point": _decode_point, "percent": _decode_hexadecimal, "hex": _decode_hexadecimal,
-    "octal": _decode_octal, "entity": _decode_entity, "space": lambda escape: " ", "base64": _decode_base64,
-}  # fmt: skip
+    "units": _decode_units,
+    "point": lambda escape: chr(int(escape[escape.index("{") + 1 : -1], 16)),
+    **dict.fromkeys(("percent", "hex"), lambda escape: bytes.fromhex("".join(HEXADECIMAL.findall(escape))).decode()),
+    "octal": lambda escape: bytes(int(code, 8) for code in OCTAL.findall(escape)).decode(),
+    "entity": _decode_entity,
+    "space": lambda escape: " ",
+    "base64": _decode_base64,
+}
