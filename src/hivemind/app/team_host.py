@@ -86,7 +86,7 @@ class Host:
         self, hub: Hub, settings: Settings, issuer: Issuer | None = None, clock: Clock = utc_now,
         limits: Limits | None = None,
     ) -> None:  # fmt: skip
-        self._hub = hub
+        self.hub = hub
         self._settings = settings
         self._embedder = LazyEmbedder(settings.model)
         self._issuer = issuer
@@ -109,7 +109,7 @@ class Host:
 
     def first_token(self) -> str:
         """Create the first team and return its admin's token; empty if there are teams already."""
-        with self._hub.connect_without_team() as db:
+        with self.hub.connect_without_team() as db:
             is_new = not access.has_teams(db)
         try:
             return self.found_team(FIRST_TEAM) if is_new else ""
@@ -119,52 +119,49 @@ class Host:
 
     def found_team(self, name: str) -> str:
         """Create a team and return its admin's token, which cannot be read again."""
-        with self._hub.connect_without_team() as db:
+        with self.hub.connect_without_team() as db:
             if access.find_team(db, name):
                 raise InvalidInput(f"there is a team {name!r} on this hub already; choose another name")
-        with self._hub.open_team(self._hub.create_team(validate_label(name, "the name"))) as store:
-            recorder = administration.make_recorder(store, OPERATOR, format_timestamp(self._clock()))
-            recorder(AdminAction.TEAM_CREATED, name, "")
-            return access.Tokens(store.db, self._clock, recorder).issue(name="admin", role=Role.ADMIN)
+        with self.hub.open_team(self.hub.create_team(validate_label(name, "the name"))) as store:
+            tokens = access.Tokens(store.db, self._clock, self._make_recorder(store))
+            tokens.record(AdminAction.TEAM_CREATED, name, "")
+            return tokens.issue(name="admin", role=Role.ADMIN)
 
     def list_teams(self) -> list[str]:
         """Return the name of every team."""
-        with self._hub.connect_without_team() as db:
+        with self.hub.connect_without_team() as db:
             return [name for _, name in access.list_teams(db)]
 
     def delete_team(self, name: str) -> None:
         """Delete a team with everything it has; devices keep their copies until their leases end."""
-        self._hub.delete_team(self.owner_of(name).team)
+        self.hub.delete_team(self.owner_of(name).team)
 
     def begin_epochs(self) -> int:
         """Tell every team's devices that the database was restored; return how many teams there are."""
-        with self._hub.connect_without_team() as db:
+        with self.hub.connect_without_team() as db:
             teams = [team for team, _ in access.list_teams(db)]
         for team in teams:
-            with self._hub.open_team(team) as store:
+            with self.hub.open_team(team) as store:
                 # Nothing is known about what was written since the restore, so devices read everything again.
                 store.history.begin(ASKED, 0)
-                recorder = administration.make_recorder(store, OPERATOR, format_timestamp(self._clock()))
-                recorder(AdminAction.EPOCH_BEGUN, store.history.state.epoch, "")
+                self._make_recorder(store)(AdminAction.EPOCH_BEGUN, store.history.state.epoch, "")
         return len(teams)
+
+    def _make_recorder(self, store: HubStore) -> administration.Recorder:
+        return administration.make_recorder(store, OPERATOR, format_timestamp(self._clock()))
 
     def check_database(self) -> None:
         """Raise an error unless the database answers and has the tables of this version."""
-        with self._hub.connect_without_team() as db:
+        with self.hub.connect_without_team() as db:
             access.has_teams(db)
-
-    def count_connections(self) -> dict[str, float]:
-        """Return how many connections to the database there are, and how many requests wait for one."""
-        return self._hub.count_connections()
-
-    def compact(self) -> None:
-        """Rewrite the tables that had erased content, so that nothing of it is left in their files."""
-        self._hub.compact()
 
     def admit(self, secret: str, address: str, what: str) -> AdmittedMember:
         """Return the member of a token; refusals and requests above the rate limit are recorded and raised."""
         if self._issuer and not secret.startswith(TOKEN_PREFIX):
-            identity = self._verify_access_token(self._issuer, secret)
+            identity = None
+            # Before a connection is taken from the pool, because the provider may be slow.
+            with suppress(Unauthenticated):
+                identity = self._issuer.verify_access_token(secret)
             return self._admit(lambda db: _authenticate_identity(db, identity), secret, address, what)
         return self._admit(lambda db: access.authenticate(db, self._clock(), secret), secret, address, what)
 
@@ -197,7 +194,7 @@ class Host:
     def _logins(self) -> TeamLogins:
         if not self._issuer or not self.has_sign_in:
             raise NotFound("this hub has no identity provider; log in with a token: hivemind team login URL --token")
-        return TeamLogins(hub=self._hub, issuer=self._issuer, clock=self._clock)
+        return TeamLogins(hub=self.hub, issuer=self._issuer, clock=self._clock)
 
     @contextmanager
     def _record_refusals(self, address: str) -> Iterator[None]:
@@ -205,13 +202,13 @@ class Host:
             yield
         except Unauthenticated:
             # Only wrong requests count, so that nobody can keep the others at the same address from signing in.
-            with self._hub.connect_without_team() as db:
+            with self.hub.connect_without_team() as db:
                 self._refuse_stranger(db, self._clock(), "", address, "to sign in")
             raise
 
     def remove_everywhere(self, asked: str) -> dict[str, Removal]:
         """End the access of a person, given by name or the provider's subject, to every team at once and for good."""
-        with self._hub.connect_without_team() as db:
+        with self.hub.connect_without_team() as db:
             person, name = logins.find_person(db, asked) or ("", asked)
             teams = access.list_teams(db)
             # First, so that nothing can be renewed while the teams follow.
@@ -227,7 +224,7 @@ class Host:
 
     def return_everywhere(self, asked: str) -> str:
         """Let a person who was removed sign in again, as far as the provider does; return their name."""
-        with self._hub.connect_without_team() as db:
+        with self.hub.connect_without_team() as db:
             person, name = logins.find_person(db, asked) or ("", "")
             logins.remove_from_hub(db, person, "")
             teams = access.list_teams(db)
@@ -261,7 +258,7 @@ class Host:
         self, authenticate: Callable[[Database], AdmittedMember | None], secret: str, address: str, what: str
     ) -> AdmittedMember:
         now = self._clock()
-        with self._hub.connect_without_team() as db:
+        with self.hub.connect_without_team() as db:
             # No team is set yet: the lookup goes by hashes, and row-level security hides everything else.
             who = authenticate(db)
             if who is None:
@@ -288,7 +285,7 @@ class Host:
 
     def note_refusal(self, who: AdmittedMember, what: str, why: str) -> None:
         """Record a refused request."""
-        with self._hub.connect_without_team() as db:
+        with self.hub.connect_without_team() as db:
             access.record_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
 
     @contextmanager
@@ -299,7 +296,7 @@ class Host:
         writer = Writer(actor=who.member.person, channel=channel)
         # The hub's own settings name whoever runs it, not the member.
         settings = replace(self._settings, person=who.member.person)
-        with self._hub.open_team(who.team, who.member, read_only=read_only) as store:
+        with self.hub.open_team(who.team, who.member, read_only=read_only) as store:
             repository = Repository(id=_parse_repository(repo), root="")
             yield TeamMind(Context(store, settings, repository, writer, self._clock, self._embedder), store)
 
@@ -314,7 +311,7 @@ class Host:
 
     def owner_of(self, team: str) -> AdmittedMember:
         """Return an admin of a team, for whoever can reach the database itself."""
-        with self._hub.connect_without_team() as db:
+        with self.hub.connect_without_team() as db:
             team_id = access.find_team(db, team)
         if team_id is None:
             raise NotFound(f"no team {team!r} on this hub; 'hivemind hub team create' creates one")
@@ -322,18 +319,10 @@ class Host:
 
     def close(self) -> None:
         """Close every connection to the database."""
-        self._hub.close()
-
-    @staticmethod
-    def _verify_access_token(issuer: Issuer, token: str) -> Identity | None:
-        # Before a connection is taken from the pool, because the provider may be slow.
-        try:
-            return issuer.verify_access_token(token)
-        except Unauthenticated:
-            return None
+        self.hub.close()
 
     def _store(self, who: AdmittedMember) -> HubStore:
-        return self._hub.open_team(who.team, who.member)
+        return self.hub.open_team(who.team, who.member)
 
 
 def _authenticate_identity(db: Database, identity: Identity | None) -> AdmittedMember | None:

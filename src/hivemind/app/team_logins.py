@@ -1,6 +1,7 @@
 """Signing in to a hub with the team's identity provider: who somebody is, which team, and for how long."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from dataclasses import fields as dataclass_fields
 from datetime import timedelta
@@ -16,7 +17,7 @@ from hivemind.hub.oidc import Issuer
 from hivemind.hub.sign_in import SignInAttempt
 from hivemind.hub.store import Hub
 from hivemind.model.login import Identity, LoginRequest, LoginResult, hash_token
-from hivemind.model.team import AdmittedMember, TeamMember
+from hivemind.model.team import AdmittedMember, Role, TeamMember
 from hivemind.store.database import Database
 
 
@@ -38,6 +39,11 @@ class _SignedInPerson:
         """The id of the team to sign in to."""
         return self.team_ids[self.team]
 
+    @property
+    def role(self) -> Role:
+        """Their role in it."""
+        return self.identity.roles[self.team]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamLogins:
@@ -51,9 +57,10 @@ class TeamLogins:
         """Begin or renew a login; raise Unauthenticated, or AccessRevoked if it ends here for good."""
         person = self._admit(request)
         if person.login:
-            self._renew(person.login, request, person.identity, person.team)
+            self._renew(person.login, request, person)
         elif person.team:
-            self._begin(request, person)
+            with self._open_register(person.team_id, person.name) as register:
+                register.begin(person.identity, person.name, person.role, request.token_hash)
         roles = {name: person.identity.roles[name].value for name in person.team_ids}
         return LoginResult(person=person.name, team=person.team, teams=roles, seconds=self.issuer.login_minutes * 60)
 
@@ -86,16 +93,14 @@ class TeamLogins:
             return "", list(person.team_ids)
         if person.identity.is_agent:
             raise Refused("an agent cannot sign in to these pages; agents use /mcp")
-        # Until the provider has to be asked again, as on a device.
-        role, until = person.identity.roles[person.team], self._compute_end()
-        with self.hub.open_team(person.team_id) as store:
-            register = LoginRegister(store.db, make_recorder(store, person.name, format_timestamp(self.clock())))
-            token = register.begin_in_browser(person.identity, person.name, role, self.clock(), until)
-            member = TeamMember(person=person.name, role=role)
+        with self._open_register(person.team_id, person.name) as register:
+            token = register.begin_in_browser(person.identity, person.name, person.role)
+            member = TeamMember(person=person.name, role=person.role)
             who = AdmittedMember(team=person.team_id, member=member, token=token)
-            return access.begin_visit(store.db, self.clock(), who, until), []
+            # Until the provider has to be asked again, as on a device.
+            return access.begin_visit(register.db, register.now, who, register.until), []
 
-    def _admit(self, request: LoginRequest) -> "_SignedInPerson":
+    def _admit(self, request: LoginRequest) -> _SignedInPerson:
         # Before a connection is taken from the pool, because the provider may be slow.
         identity = self.issuer.verify_id_token(request.id_token, request.nonce_secret, self.clock().timestamp())
         with self.hub.connect_without_team() as db:
@@ -125,38 +130,27 @@ class TeamLogins:
             raise AccessRevoked("an admin ended this login, or it was used twice; ask one of them, or sign in again")
         return login
 
-    def _begin(self, request: LoginRequest, person: "_SignedInPerson") -> None:
-        identity, name = person.identity, person.name
-        with self.hub.open_team(person.team_id) as store:
-            register = LoginRegister(store.db, make_recorder(store, name, format_timestamp(self.clock())))
-            role = identity.roles[person.team]
-            register.begin(identity, name, role, request.token_hash, self.clock(), self._compute_end())
-
-    def _renew(self, login: Login, request: LoginRequest, identity: Identity, team: str) -> None:
+    def _renew(self, login: Login, request: LoginRequest, person: _SignedInPerson) -> None:
         """Replace the token of a login, or end the login if the person lost the team or somebody copied it."""
         # The second is a repeated request whose answer got lost.
         is_current = login.hash in (hash_token(request.previous_token), request.token_hash)
-        with self.hub.open_team(login.team) as store:
-            # In the name of the provider, whose groups decide this.
-            recorder = make_recorder(store, self.issuer.url, format_timestamp(self.clock()))
-            is_renewed = (
-                is_current
-                and bool(team)
-                and LoginRegister(store.db, recorder).renew(
-                    login, identity.roles[team], request.token_hash, self._compute_end()
-                )
-            )
-            if is_renewed:
+        # In the name of the provider, whose groups decide this.
+        with self._open_register(login.team, self.issuer.url) as register:
+            if is_current and person.team and register.renew(login, person.role, request.token_hash):
                 return
-            access.Tokens(store.db, self.clock, recorder).revoke(login.id)
+            access.Tokens(register.db, self.clock, register.record).revoke(login.id)
         raise AccessRevoked(
             "this login was used on two devices and has ended; sign in again"
-            if team
+            if person.team
             else "your groups no longer give access to this team; ask whoever runs the hub"
         )
 
-    def _compute_end(self) -> str:
-        return format_timestamp(self.clock() + timedelta(minutes=self.issuer.login_minutes))
+    @contextmanager
+    def _open_register(self, team: str, actor: str) -> Iterator[LoginRegister]:
+        now = self.clock()
+        until = format_timestamp(now + timedelta(minutes=self.issuer.login_minutes))
+        with self.hub.open_team(team) as store:
+            yield LoginRegister(store.db, make_recorder(store, actor, format_timestamp(now)), now, until)
 
 
 def _choose_team(request: LoginRequest, team_ids: Mapping[str, str], login: Login | None) -> str:

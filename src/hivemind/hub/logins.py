@@ -101,23 +101,27 @@ class LoginRegister:
 
     db: Database
     record: Recorder
+    now: datetime
+    until: str
+    """When a login that begins or is renewed now expires."""
 
-    def begin(self, identity: Identity, name: str, role: Role, token_hash: str, now: datetime, until: str) -> None:
+    def begin(self, identity: Identity, name: str, role: Role, token_hash: str) -> None:
         """Store a new login."""
         check_name(self.db, identity, name)
         token = derive_id("login", token_hash)[:12]
         with self.db.transaction():
             rows = self.db.execute(
                 f"{INSERT_TOKEN} ON CONFLICT DO NOTHING RETURNING id",
-                token, name, role.value, identity.is_agent, token_hash, format_timestamp(now), until, identity.id,
+                token, name, role.value, identity.is_agent, token_hash, format_timestamp(self.now), self.until,
+                identity.id,
             )  # fmt: skip
             # The device chooses its token, so it may send the hash of somebody else's.
             if not rows:
                 raise Unauthenticated("this token exists already; sign in again")
             self.record(AdminAction.TOKEN_CREATED, token, f"{name} ({role.value}), signed in at {identity.issuer}")
 
-    def begin_in_browser(self, identity: Identity, name: str, role: Role, now: datetime, until: str) -> str:
-        """Store that a person's browsers may be signed in until a time, and return the id of that login."""
+    def begin_in_browser(self, identity: Identity, name: str, role: Role) -> str:
+        """Store that a person's browsers may be signed in, and return the id of that login."""
         check_name(self.db, identity, name)
         # One for all browsers of a person: a browser signs in again each hour, and each login is an entry of the log.
         token = derive_id("browser", identity.id)[:12]
@@ -127,7 +131,8 @@ class LoginRegister:
                 f"{INSERT_TOKEN} ON CONFLICT (team_id, id) DO UPDATE SET"
                 " (role, expires_at, revoked_at) = (excluded.role, excluded.expires_at, '')",
                 # Nobody has this token: browsers have secrets of their own, which end with it.
-                token, name, role.value, False, hash_token(new_token()), format_timestamp(now), until, identity.id,
+                token, name, role.value, False, hash_token(new_token()), format_timestamp(self.now), self.until,
+                identity.id,
             )  # fmt: skip
             if before is None or before[1]:
                 detail = f"{name} ({role.value}), signed in with a browser at {identity.issuer}"
@@ -136,7 +141,7 @@ class LoginRegister:
                 self.record(AdminAction.ROLE_CHANGED, token, f"{name}: {before[0]} to {role.value}")
         return token
 
-    def renew(self, login: Login, role: Role, token_hash: str, until: str) -> bool:
+    def renew(self, login: Login, role: Role, token_hash: str) -> bool:
         """Replace the token of a login; return False if another request replaced it first."""
         with self.db.transaction():
             rows = self.db.execute(
@@ -144,7 +149,7 @@ class LoginRegister:
                 "UPDATE tokens SET previous_hash = CASE WHEN hash = :new THEN previous_hash ELSE hash END, hash = :new,"
                 " role = :role, expires_at = :until WHERE id = :id AND hash = :current AND revoked_at = ''"
                 " RETURNING id",
-                {"new": token_hash, "role": role.value, "until": until, "id": login.id, "current": login.hash},
+                {"new": token_hash, "role": role.value, "until": self.until, "id": login.id, "current": login.hash},
             )
             # Not each renewal, because every laptop renews all day.
             if rows and role.value != login.role:

@@ -22,7 +22,7 @@ from hivemind.errors import InvalidInput, Refused, StoreBusy, StoreError, StoreT
 from hivemind.hub.search import PostgresIndex
 from hivemind.store.database import Database, Row
 
-SCHEMA, ROLE = "hivemind", "hivemind_hub"
+SCHEMA = "hivemind"
 BREAKING = "-- Breaking"
 """How a migration begins that programs before it cannot work with; all others only add."""
 MIGRATION_ATTEMPTS, MIGRATION_LOCK_SECONDS = 30, 2

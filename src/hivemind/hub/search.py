@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-STEMS = (
+TEXT_STEMS = (
     "setweight(to_tsvector('hivemind.words', :text), 'A') || setweight(to_tsvector('hivemind.words', :parts), 'B')"
-    " || setweight(to_tsvector('hivemind.words', :context), 'C')"
-    " || setweight(to_tsvector('hivemind.words', :around), 'D') || array_to_tsvector(ARRAY[team()::text])"
+)
+CONTEXT_STEMS = (
+    "setweight(to_tsvector('hivemind.words', :context), 'C') || setweight(to_tsvector('hivemind.words', :around), 'D')"
+    " || array_to_tsvector(ARRAY[team()::text])"
 )
 """The team is a lexeme of every passage, so that the GIN index finds only passages of the team."""
 COUNT_STEMS = (
@@ -87,18 +89,16 @@ class PostgresIndex:
 
     def put(self, passage: int, *, text: str, parts: str, context: str, around: str) -> None:
         """Index the words of a passage."""
-        word_texts = {
-            "text": _extract_words(text),
-            "parts": _extract_words(parts),
-            "context": _extract_words(context),
-            "around": _extract_words(around),
-        }
         # The texts are stored beside their stems, because results quote them.
         self._db.execute(
             "INSERT INTO words (rowid, text, context, around, stems)"
-            f" VALUES (:passage, :raw_text, :raw_context, :raw_around, {STEMS})",
-            word_texts | {"passage": passage, "raw_text": text, "raw_context": context, "raw_around": around},
-        )
+            f" VALUES (:passage, :raw_text, :raw_context, :raw_around, {TEXT_STEMS} || {CONTEXT_STEMS})",
+            {
+                "passage": passage, "raw_text": text, "raw_context": context, "raw_around": around,
+                "text": _extract_words(text), "parts": _extract_words(parts), "context": _extract_words(context),
+                "around": _extract_words(around),
+            },
+        )  # fmt: skip
         self._db.execute(COUNT_STEMS, passage)
 
     def set_context(self, passage: int, context: str, around: str) -> None:
@@ -106,18 +106,13 @@ class PostgresIndex:
         # Counts are per stem, so the old stems are subtracted before the new ones are added.
         self._uncount(passage)
         self._db.execute(
-            "UPDATE words SET context = :raw_context, around = :raw_around, stems = ts_filter(stems, '{a,b}')"
-            " || setweight(to_tsvector('hivemind.words', :context), 'C')"
-            " || setweight(to_tsvector('hivemind.words', :around), 'D') || array_to_tsvector(ARRAY[team()::text])"
-            " WHERE rowid = :passage",
+            "UPDATE words SET context = :raw_context, around = :raw_around,"
+            f" stems = ts_filter(stems, '{{a,b}}') || {CONTEXT_STEMS} WHERE rowid = :passage",
             {
-                "context": _extract_words(context),
+                "passage": passage, "raw_context": context, "raw_around": around, "context": _extract_words(context),
                 "around": _extract_words(around),
-                "passage": passage,
-                "raw_context": context,
-                "raw_around": around,
             },
-        )
+        )  # fmt: skip
         self._db.execute(COUNT_STEMS, passage)
 
     def remove(self, passage: int) -> None:

@@ -6,6 +6,7 @@ Health checks and metrics come before the check of the Host header: load balance
 import hmac
 import json
 import logging
+import math
 import re
 import secrets
 import threading
@@ -29,7 +30,8 @@ LOGGER = logging.getLogger("hivemind.hub")
 REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 """What is accepted as the id that a proxy gave a request; anything else could forge lines of the log."""
 LOOPBACK = ("127.0.0.1", "::1")
-BUCKETS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+BUCKET_LIMITS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+BUCKETS_SECONDS = {str(limit): limit for limit in BUCKET_LIMITS} | {"+Inf": math.inf}
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -69,7 +71,7 @@ class Metrics:
         self.in_progress = 0
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._seconds: Counter[str] = Counter()
-        self._buckets: Counter[tuple[str, float]] = Counter()
+        self._buckets: Counter[tuple[str, str]] = Counter()
         # Requests are counted on the event loop, but a scrape may run in a thread.
         self._lock = threading.Lock()
 
@@ -78,8 +80,8 @@ class Metrics:
         with self._lock:
             self._requests[method, route, status] += 1
             self._seconds[route] += seconds  # type: ignore[assignment]
-            for bucket in BUCKETS_SECONDS:
-                self._buckets[route, bucket] += seconds <= bucket
+            for bucket, limit in BUCKETS_SECONDS.items():
+                self._buckets[route, bucket] += seconds <= limit
 
     def render(self, gauges: Mapping[str, float]) -> str:
         """Return everything as text; gauges are given by their names."""
@@ -97,15 +99,11 @@ class Metrics:
 
     def _render_durations(self) -> Iterator[str]:
         yield "# TYPE hivemind_request_seconds histogram"
-        totals: Counter[str] = Counter()
-        for (_, route, _), count in self._requests.items():
-            totals[route] += count
-        for route, total in sorted(totals.items()):
+        for route, seconds in sorted(self._seconds.items()):
             for bucket in BUCKETS_SECONDS:
                 yield f'hivemind_request_seconds_bucket{{route="{route}",le="{bucket}"}} {self._buckets[route, bucket]}'
-            yield f'hivemind_request_seconds_bucket{{route="{route}",le="+Inf"}} {total}'
-            yield f'hivemind_request_seconds_sum{{route="{route}"}} {self._seconds[route]:.6f}'
-            yield f'hivemind_request_seconds_count{{route="{route}"}} {total}'
+            yield f'hivemind_request_seconds_sum{{route="{route}"}} {seconds:.6f}'
+            yield f'hivemind_request_seconds_count{{route="{route}"}} {self._buckets[route, "+Inf"]}'
 
 
 def _render_gauge(name: str, value: float) -> list[str]:
@@ -155,7 +153,7 @@ class Operations:
         is_known = bool(self._metrics_token) and hmac.compare_digest(secret.encode(), self._metrics_token.encode())
         if not is_known and (self._metrics_token or _get_address(scope) not in LOOPBACK):
             return PlainTextResponse("not found; start the hub with --metrics-token\n", 404)
-        return PlainTextResponse(self._metrics.render(self._host.count_connections()), media_type=CONTENT_TYPE)
+        return PlainTextResponse(self._metrics.render(self._host.hub.count_connections()), media_type=CONTENT_TYPE)
 
     async def _observe(self, scope: Scope, receive: Receive, send: Send) -> None:
         proposed_id = Headers(scope=scope).get("x-request-id", "")

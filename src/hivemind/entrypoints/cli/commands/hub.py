@@ -24,7 +24,9 @@ from hivemind.model.team import Role
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ALL_INTERFACES = ("0.0.0.0", "::")
-connection_options = combine(
+hub_options = combine(
+    click.option("--backup-days", default=30, show_default=True, type=click.IntRange(0, 36_500),
+                 help="How long write-ahead log and backups of the database are kept; receipts of erasures say so."),
     click.option("--replica", default="", envvar="HIVEMIND_HUB_REPLICA", metavar="URL",
                  help="A read replica of the database; it answers recalls."),
     click.option("--connections", default=8, show_default=True, type=click.IntRange(1, 1_000),
@@ -68,18 +70,11 @@ for group in (hub_admin.team, hub_admin.member, hub_admin.device, hub_admin.audi
 @click.option("--public-url", default="", metavar="URL", help="How members reach it, if a proxy is in front.")
 @click.option("--insecure", is_flag=True, help="Listen beyond this machine without TLS.")
 @click.option("--proxy", default="", metavar="ADDRESS", help="The proxy in front; its X-Forwarded headers are trusted.")
+@hub_options
 @click.option(
-    "--backup-days", default=30, show_default=True, type=click.IntRange(0, 36_500),
-    help="How long write-ahead log and backups of the database are kept; receipts of erasures say so.",
-)  # fmt: skip
-@connection_options
-@click.option(
-    "--workers",
-    default=1,
-    show_default=True,
-    type=click.IntRange(0, 64),
+    "--workers", default=1, show_default=True, type=click.IntRange(0, 64),
     help="Processes that make vectors; 0 if 'hivemind hub worker' runs elsewhere.",
-)
+)  # fmt: skip
 @receipt_option
 @provider_options
 @click.option(

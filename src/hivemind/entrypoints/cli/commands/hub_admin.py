@@ -318,7 +318,7 @@ def compact(database: str, yes: bool) -> None:
     """
     require_database(database)
     confirm("Requests have to wait while tables are rewritten. Continue?", yes=yes)
-    _on_host(database, lambda host: host.compact())
+    _on_host(database, lambda host: host.hub.compact())
     emit({"compacted": True}, "Rewrote the tables.")
 
 
