@@ -1,7 +1,7 @@
 """Reads the stores and exports of other memory tools, in the formats that their own code writes."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,27 +45,18 @@ class Import:
     repo: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
-    """Another memory tool."""
-
-    read: Callable[[Import], Iterable[Item]]
-    default: str = ""
-    """Where it keeps its store below the home directory; empty if that differs."""
-
-
 def read_items(tool: str, path: Path | None, home: Path, trees: KnownTrees, repo: str) -> list[Item]:
     """Read the notes of a tool's store or export; without a path, of its store in the usual place."""
     if tool not in TOOLS:
         suggestion = did_you_mean(tool, TOOLS) or f" Supported are: {', '.join(TOOLS)}."
         raise InvalidInput(f"stores of {tool!r} cannot be imported.{suggestion}")
-    default = TOOLS[tool].default
+    read, default = TOOLS[tool]
     place = path or (home / default if default else None)
     if place is None or not place.exists():
         problem = f"there is no {tool} store at {place}" if place else f"{tool} has no usual place for its store"
         raise InvalidInput(f"{problem}; give its path: hivemind import --from {tool} PATH")
     # All of it before the first is recorded: a file that turns out to be of another kind changes nothing.
-    items = list(TOOLS[tool].read(Import(path=place, trees=trees, repo=repo)))
+    items = list(read(Import(path=place, trees=trees, repo=repo)))
     if not items:
         raise InvalidInput(f"{place} holds nothing that {tool} has written")
     return [replace(item, origin=tool) if isinstance(item, ForeignNote) else item for item in items]
@@ -73,14 +64,18 @@ def read_items(tool: str, path: Path | None, home: Path, trees: KnownTrees, repo
 
 def _read_claude_mem(source: Import) -> Iterator[Item]:
     file = source.path / "claude-mem.db" if source.path.is_dir() else source.path
+    observations: Iterable[dict[str, Any]]
+    summaries: Iterable[dict[str, Any]]
     if _is_database(file):
-        tables = {name: read_rows(file, name, CLAUDE_MEM_COLUMNS) for name in ("observations", "session_summaries")}
-        yield from (_decode_observation(source, row) for row in tables["observations"])
-        yield from (_decode_summary(source, row) for row in tables["session_summaries"] if get_text(row, "learned"))
-        return
-    export = _read_object(file)
-    yield from (_decode_observation(source, row) for row in get_objects(export, "observations"))
-    yield from (_decode_summary(source, row) for row in get_objects(export, "summaries") if get_text(row, "learned"))
+        observations = read_rows(file, "observations", CLAUDE_MEM_COLUMNS)
+        summaries = read_rows(file, "session_summaries", CLAUDE_MEM_COLUMNS)
+    else:
+        export = parse_object(_read_json(file))
+        observations, summaries = get_objects(export, "observations"), get_objects(export, "summaries")
+    yield from (_decode_observation(source, row) for row in observations)
+    for row in summaries:
+        if learned := get_text(row, "learned"):
+            yield _place(source, row, _make_note(source, learned, Kind.FACT, row.get("created_at_epoch")))
 
 
 def _decode_observation(source: Import, row: dict[str, Any]) -> Item:
@@ -91,9 +86,8 @@ def _decode_observation(source: Import, row: dict[str, Any]) -> Item:
     detail = get_text(row, "narrative") or _join_facts(row.get("facts")) or get_text(row, "text", "subtitle")
     title = get_text(row, "title")
     text = f"{title}: {detail}" if title and detail else title or detail
-    return _place(
-        source, row, _make_note(source, text, CLAUDE_MEM_KINDS.get(kind, Kind.FACT), row.get("created_at_epoch"))
-    )
+    note = _make_note(source, text, CLAUDE_MEM_KINDS.get(kind, Kind.FACT), row.get("created_at_epoch"))
+    return _place(source, row, note)
 
 
 def _join_facts(value: Any) -> str:
@@ -103,11 +97,6 @@ def _join_facts(value: Any) -> str:
     except ValueError:
         return str(value)
     return " ".join(map(str, facts)) if isinstance(facts, list) else ""
-
-
-def _decode_summary(source: Import, row: dict[str, Any]) -> Item:
-    note = _make_note(source, get_text(row, "learned"), Kind.FACT, row.get("created_at_epoch"))
-    return _place(source, row, note)
 
 
 def _place(source: Import, row: dict[str, Any], note: ForeignNote) -> Item:
@@ -134,7 +123,8 @@ def _read_mem0(source: Import) -> Iterator[Item]:
     else:
         # ``get_all`` returns results, and some exports only their list.
         content = _read_json(source.path)
-        rows = _list_objects(content, "results", "memories")
+        export = content if isinstance(content, dict) else {"results": content}
+        rows = get_objects(export, "results") or get_objects(export, "memories")
     for row in rows:
         text = get_text(row, "memory", "new_memory", "data", "text")
         yield _make_note(source, text, Kind.FACT, row.get("created_at"))
@@ -153,7 +143,7 @@ def _read_basic_memory(source: Import) -> Iterator[Item]:
 
 
 def _read_agentmemory(source: Import) -> Iterator[Item]:
-    export = _read_object(source.path)
+    export = parse_object(_read_json(source.path))
     for row in (*get_objects(export, "memories"), *get_objects(export, "lessons")):
         # Older versions of a memory stay in the store beside the latest, and so does what was deleted.
         if row.get("isLatest") is not False and not row.get("deleted"):
@@ -206,11 +196,6 @@ def _read(path: Path) -> bytes:
         raise InvalidInput(f"{error}; give the file that the tool exported") from None
 
 
-def _read_object(path: Path) -> dict[str, Any]:
-    content = _read_json(path)
-    return content if isinstance(content, dict) else {}
-
-
 def _read_json(path: Path) -> Any:
     try:
         return parse_json(_read(path))
@@ -218,16 +203,11 @@ def _read_json(path: Path) -> Any:
         raise InvalidInput(f"{path} is {error}; give the file that the tool exported") from None
 
 
-def _list_objects(content: Any, *names: str) -> list[dict[str, Any]]:
-    """Return the objects of a list, or of the list in one of these fields."""
-    rows = content if isinstance(content, list) else next((content[name] for name in names if name in content), [])
-    return [row for row in rows if isinstance(row, dict)]
-
-
-TOOLS = {
-    "claude-mem": Tool(read=_read_claude_mem, default=".claude-mem/claude-mem.db"),
-    "mem0": Tool(read=_read_mem0, default=".mem0/history.db"),
-    "basic-memory": Tool(read=_read_basic_memory, default="basic-memory"),
-    "agentmemory": Tool(read=_read_agentmemory),
-    "mcp-memory": Tool(read=_read_mcp_memory),
+TOOLS: Mapping[str, tuple[Callable[[Import], Iterable[Item]], str]] = {
+    "claude-mem": (_read_claude_mem, ".claude-mem/claude-mem.db"),
+    "mem0": (_read_mem0, ".mem0/history.db"),
+    "basic-memory": (_read_basic_memory, "basic-memory"),
+    "agentmemory": (_read_agentmemory, ""),
+    "mcp-memory": (_read_mcp_memory, ""),
 }
+"""For each tool, how its store is read, and where it is below the home directory; empty if that differs."""
