@@ -251,15 +251,7 @@ def _server(launch: Launch) -> Finding:
     messages = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in HELLO)
     command, start = launch.server, time.monotonic()
     try:
-        process = subprocess.run(
-            command,
-            input=messages,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=SERVER_SECONDS,
-            check=False,
-        )
+        process = _run(command, messages)
         # The last line answers the second message, because the server answers in order.
         names = [tool["name"] for tool in json.loads(process.stdout.splitlines()[-1])["result"]["tools"]]
     except (OSError, subprocess.TimeoutExpired, ValueError, LookupError) as error:
@@ -271,15 +263,19 @@ def _server(launch: Launch) -> Finding:
 def _hook(launch: Launch, agent: str) -> Finding:
     """Run the hook through a shell as an agent does, and check that it could store and answer an event."""
     command, start = launch.command(agent, HOOK_EVENT), time.monotonic()
-    environ = {**os.environ, "HIVEMIND_HOOKS": "check"}
     try:
-        process = subprocess.run(
-            command, input="{}", capture_output=True, encoding="utf-8", timeout=SERVER_SECONDS, check=False, shell=True,
-            env=environ,
-        )  # fmt: skip
+        process = _run(command, "{}", HIVEMIND_HOOKS="check")
         trouble = "" if process.stdout.strip() == "ok" else process.stderr.strip() or f"exit code {process.returncode}"
     except (OSError, subprocess.TimeoutExpired) as error:
         trouble = str(error)
     if trouble:
         return Finding(what="hook", is_well=False, detail=f"does not run: {trouble}", remedy=f"echo '{{}}' | {command}")
     return Finding(what="hook", is_well=True, detail=f"runs in {time.monotonic() - start:.1f} s")
+
+
+def _run(command: str | Sequence[str], text: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as an agent does, a text through a shell, with this input and these variables."""
+    return subprocess.run(
+        command, input=text, capture_output=True, encoding="utf-8", timeout=SERVER_SECONDS, check=False,
+        shell=isinstance(command, str), env={**os.environ, **variables},
+    )  # fmt: skip
