@@ -11,6 +11,7 @@ from hivemind.agents.callers import (
     BRIEFED_LATE,
     CONTEXT_EVENTS,
     HEAR_BEFORE_CALLS,
+    NAMES,
     detect_agent,
     identify_client,
     identify_hook_agent,
@@ -37,11 +38,6 @@ __all__ = [
     "identify_hook_agent",
     "parse_request",
 ]
-
-NAMES = (
-    *("claude-code", "codex", "cursor", "windsurf", "gemini", "copilot"),
-    *("opencode", "qwen", "cline", "continue", "zed"),
-)
 
 
 def get_agent(name: str) -> Agent:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+NAMES = (
+    *("claude-code", "codex", "cursor", "windsurf", "gemini", "copilot"),
+    *("opencode", "qwen", "cline", "continue", "zed"),
+)
 SIGNS = (
     ("CLAUDECODE", "claude-code", "CLAUDE_CODE_SESSION_ID"),
     ("COPILOT_CLI", "copilot", "COPILOT_AGENT_SESSION_ID"),
@@ -37,10 +41,7 @@ MARKS = (
 )
 """A text in the payload and a variable around a hook that only this agent produces."""
 
-CLIENTS = {"claude": "claude-code", "cascade": "windsurf"} | {
-    name: name
-    for name in ("codex", "qwen", "gemini", "opencode", "copilot", "cline", "continue", "cursor", "windsurf", "zed")
-}
+CLIENTS = {"claude": "claude-code", "cascade": "windsurf"} | {name: name for name in NAMES}
 """A word in the client name that an agent sends to an MCP server, and the agent."""
 
 

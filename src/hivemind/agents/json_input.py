@@ -184,20 +184,11 @@ def _skip(line: Line, reason: str) -> SkippedInput:
 
 
 INJECTED_TAGS = (
-    "system-reminder",
-    "system_reminder",
-    "hook_context",
-    "environment_context",
-    "session_context",
-    "current_datetime",
-    "ide_opened_file",
-    "ide_selection",
-    "local-command-caveat",
-    "hivemind-memory",
-    r"qwen:[\w-]{1,40}-context",
+    r"system-reminder|system_reminder|hook_context|environment_context|session_context|current_datetime|ide_opened_file"
+    r"|ide_selection|local-command-caveat|hivemind-memory|qwen:[\w-]{1,40}-context"
 )
 """Elements that agents and hivemind insert into the text of a person or a tool."""
-INJECTED_OPENING = re.compile(rf"<({'|'.join(INJECTED_TAGS)})(?=[\s>])[^<>]*>")
+INJECTED_OPENING = re.compile(rf"<({INJECTED_TAGS})(?=[\s>])[^<>]*>")
 WRAPPER_TAG = re.compile(r"</?(?:user_input|user_query|untrusted_context)(?:\s[^<>]*)?>\n?")
 GUIDANCE = re.compile(r'\n\nTool "[^"\n]*" succeeded\. Additional guidance from postToolUse hooks:\n')
 

@@ -10,10 +10,7 @@ from hivemind.agents.slash_commands import build_command_files
 NAME = "windsurf"
 EVENTS = {
     "pre_user_prompt": "UserPromptSubmit",
-    "post_read_code": "PostToolUse",
-    "post_write_code": "PostToolUse",
-    "post_run_command": "PostToolUse",
-    "post_mcp_tool_use": "PostToolUse",
+    **dict.fromkeys(("post_read_code", "post_write_code", "post_run_command", "post_mcp_tool_use"), "PostToolUse"),
     "post_cascade_response": "Stop",
 }
 UNUSED = split_names(

@@ -5,6 +5,7 @@ cue files, and the next hook of a tree writes its file again. Light imports only
 """
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -105,15 +106,13 @@ def _hash(content: bytes, key: bytes, size: int) -> bytes:
 
 def _contains(table: bytes, digest: bytes) -> bool:
     """Search the sorted digests after the key."""
-    low, high = 0, (len(table) - KEY_BYTES) // DIGEST_BYTES
-    while low < high:
-        middle = (low + high) // 2
-        start = KEY_BYTES + middle * DIGEST_BYTES
-        candidate = table[start : start + DIGEST_BYTES]
-        if candidate == digest:
-            return True
-        low, high = (middle + 1, high) if candidate < digest else (low, middle)
-    return False
+
+    def get_digest(index: int) -> bytes:
+        start = KEY_BYTES + index * DIGEST_BYTES
+        return table[start : start + DIGEST_BYTES]
+
+    count = (len(table) - KEY_BYTES) // DIGEST_BYTES
+    return get_digest(bisect_left(range(count), digest, key=get_digest)) == digest
 
 
 def _is_in(digests: bytes, digest: bytes) -> bool:
