@@ -1,6 +1,7 @@
 """How the command line behaves towards people and scripts, whatever the command."""
 
 import fcntl
+import io
 import json
 import os
 import pty
@@ -20,7 +21,7 @@ import click
 import pytest
 
 from hivemind import Hivemind
-from hivemind.entrypoints.cli import GROUPS, hivemind
+from hivemind.entrypoints.cli import GROUPS, hivemind, output
 from hivemind.entrypoints.cli.framework import EXIT_CODES, MEANINGS, SYNONYMS, summarise_command
 from hivemind.errors import InvalidInput, NotFound, Refused, StoreBusy, StoreDamaged, Unavailable
 from tests.command_line import residue, run, run_json
@@ -103,6 +104,28 @@ def test_a_long_question_takes_one_line_among_the_receipts(monkeypatch: pytest.M
     assert heading.endswith(" …")
     assert len(heading) < 140
     assert explanation.count("when may we deploy") == 2
+
+
+def test_long_work_shows_how_far_it_is_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        encoding = "utf-8"
+
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    monkeypatch.setattr(output, "PROGRESS_DELAY_SECONDS", 0.01)
+    monkeypatch.setenv("TERM", "xterm")
+
+    with output.progress("Reading") as advance:
+        time.sleep(0.3)
+        advance(1, 2)
+        time.sleep(0.3)
+
+    _, *drawn, erased, end = screen.getvalue().split("\r")
+    assert drawn[0].startswith("Reading … ")
+    assert "50%" in drawn[-1]
+    assert (erased.strip(), end) == ("", "")
 
 
 def test_json_may_be_asked_for_before_the_command_or_after_it() -> None:

@@ -8,10 +8,12 @@ import re
 import shutil
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from functools import partial
 from itertools import zip_longest
-from threading import Timer
+from threading import Event, Thread
 from typing import Any
 from unicodedata import east_asian_width
 
@@ -40,7 +42,9 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 NUMBER = re.compile(r"[\d.,]*")
 NOTHING_FOUND = "Nothing found."
 PROGRESS_DELAY_SECONDS = 1.0
-"""Work that takes longer shows a progress bar; drawing one takes a while itself."""
+"""Work that takes longer shows how far it is."""
+REDRAW_SECONDS = 0.1
+MAX_BAR_WIDTH = 40
 NARROWEST_TEXT = 28
 """Characters that a column of sentences needs; in less, a line holds two or three words."""
 ODD_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
@@ -314,41 +318,47 @@ def print_patch(lines: Iterable[str], indent: str = "") -> None:
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on a terminal once the work has taken a second."""
+    """Show on a terminal how far the work is, once it has taken a second; print nothing meanwhile."""
     # A dumb terminal cannot redraw a line.
     if wants("quiet") or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda count, total: None
         return
+    state, is_done, start = (0, 0), Event(), time.monotonic()
+    # A thread does not know the command, which may have been told to use no colours.
     ctx = click.get_current_context(silent=True)
-    bars: list[Any] = []
-    state: dict[str, int] = {}
+    write = partial(click.echo, err=True, nl=False, color=ctx.color if ctx else None)
 
     def advance(count: int, total: int) -> None:
-        state.update(completed=count, total=total)
-        for bar in bars:
-            bar.update(0, **state)
+        nonlocal state
+        state = count, total
 
     def draw() -> None:
-        # Imported here, because most work ends before a bar is drawn, and importing rich takes 90 ms.
-        from rich.console import Console
-        from rich.progress import Progress
+        if is_done.wait(PROGRESS_DELAY_SECONDS):
+            return
+        while not is_done.wait(REDRAW_SECONDS):
+            write(f"\r{_format_progress(title, *state, time.monotonic() - start)}")
+        write(f"\r{' ' * (shutil.get_terminal_size().columns - 1)}\r")
 
-        console = Console(stderr=True, color_system=None if ctx and ctx.color is False else "auto")
-        bar = Progress(console=console, transient=True)
-        bar.add_task(title, completed=state.get("completed", 0), total=state.get("total"))
-        bar.start()
-        bars.append(bar)
-
-    timer = Timer(PROGRESS_DELAY_SECONDS, draw)
-    timer.daemon = True
-    timer.start()
+    thread = Thread(target=draw, daemon=True)
+    thread.start()
     try:
         yield advance
     finally:
-        timer.cancel()
-        timer.join()
-        for bar in bars:
-            bar.stop()
+        is_done.set()
+        thread.join()
+
+
+def _format_progress(title: str, count: int, total: int, seconds: float) -> str:
+    """A bar with the share and the time that is left; without a total, the time that has passed."""
+    if not total:
+        return f"{title} … {seconds:.0f} s "
+    share = min(count / total, 1)
+    width = min(MAX_BAR_WIDTH, max(0, shutil.get_terminal_size().columns - len(title) - len(" 100 %  99:59 left ")))
+    # A terminal with another encoding would show the number of the character.
+    sign = "━" if "utf" in sys.stderr.encoding.lower() else "#"
+    bar = click.style(f"{sign * round(share * width):<{width}}", fg="green")
+    minutes, rest = divmod(round(seconds / share - seconds), 60) if share else (0, 0)
+    return f"{title} {bar} {share:>4.0%}  {minutes}:{rest:02} left "
 
 
 def print_recall(recall: Recall, *, why: bool) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -48,15 +49,15 @@ def status(counts: bool, tokens: bool, learning: bool) -> None:
         raise InvalidInput("--counts, --tokens and --learning exclude each other; choose one")
     with open_mind() as mind, output.progress("Reading the store"):
         if counts:
-            _emit_counts(mind.maintenance.stats())
+            emit_report = partial(_emit_counts, mind.maintenance.stats())
         elif tokens:
-            _emit_tokens(mind.history.tokens_spent())
+            emit_report = partial(_emit_tokens, mind.history.tokens_spent())
         elif learning:
-            _emit_learning(mind.sessions.examinations())
+            emit_report = partial(_emit_learning, mind.sessions.examinations())
         else:
             report = mind.maintenance.status()
-            repository = mind.repository
-            output.emit(report, lambda: _print_status(report, repository))
+            emit_report = partial(output.emit, report, partial(_print_status, report, mind.repository))
+    emit_report()
 
 
 def _print_status(report: StatusReport, repository: Repository) -> None:
