@@ -18,7 +18,7 @@ from hivemind.codebase import related
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import family_of
 from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.words import split_identifier
+from hivemind.codebase.reading import split_identifier
 from hivemind.model.code import Symbol
 from hivemind.text.tokenise import extract_terms
 from lab.benchmarks.content import rank_by_content, read_documents

@@ -6,7 +6,7 @@ import pytest
 
 from hivemind.codebase.index import MAX_AUTOMATIC_FILES
 from hivemind.codebase.links import find, suggest_labels
-from hivemind.codebase.named_files import find_named_files
+from hivemind.codebase.mentions import find_named_files
 from hivemind.curate.anchor import resolve_link
 from hivemind.model.code import Anchor, SymbolChange
 

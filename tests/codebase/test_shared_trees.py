@@ -13,8 +13,8 @@ import pytest
 from hivemind.codebase.database import select
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.links import find
+from hivemind.codebase.reading import MIN_FILES
 from hivemind.codebase.related import find_callers
-from hivemind.codebase.workers import MIN_FILES
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
@@ -31,16 +31,16 @@ with CodeIndex.open(Path(sys.argv[1]), Path(sys.argv[2])) as index:
 REFRESH_AND_DIE = (
     """
 import os, signal, sys
-from hivemind.codebase import writing
+from hivemind.codebase import database
 name, calls = sys.argv[3], int(sys.argv[4])
-step = getattr(writing, name)
+step = getattr(database, name)
 def count_down(*args, **kwargs):
     global calls
     calls -= 1
     if calls == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return step(*args, **kwargs)
-setattr(writing, name, count_down)
+setattr(database, name, count_down)
 """
     + REFRESH
 )

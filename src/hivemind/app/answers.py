@@ -16,7 +16,7 @@ from hivemind.app.empty_answers import explain_no_memories, explain_no_sessions
 from hivemind.app.low_priority import used_cpu_seconds
 from hivemind.app.shared_sessions import shared_sessions
 from hivemind.codebase import touched_together
-from hivemind.codebase.named_files import find_named_files
+from hivemind.codebase.mentions import find_named_files
 from hivemind.errors import StoreError, StoreUnwritable, Unavailable
 from hivemind.formats import timestamps
 from hivemind.model.events import Event, MemoriesRecalled, ShownMemory, ShownSessionPassage

@@ -1,12 +1,21 @@
-"""The SQLite file of a code index: its schema, and how to open, replace and write it."""
+"""The SQLite file of a code index: its schema, how to open and replace it, and how to store what was read from files.
 
-from collections.abc import Iterator
+Every transaction leaves the index consistent, so a process may be killed at any time, and several may write at once.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+from hivemind.codebase import git
+from hivemind.codebase.addresses import normalise_word
+from hivemind.codebase.reading import ContentRows, FileRows, Request, lookup_triples
+from hivemind.model.code import BROKEN, Fingerprint
 from hivemind.system import open_private
 
 DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
@@ -23,6 +32,12 @@ BULK_JOURNAL_PAGES = 8_000
 
 VERSION = 7
 """Part of the file's name; raise it with every change of the schema or of what is stored."""
+
+MAX_COMMIT_FILES = 40
+"""Larger commits are ignored: they say nothing about any two of their files."""
+
+HALF_LIFE_COMMITS = 1500
+"""Number of commits after which an older commit counts half."""
 
 _SCHEMA = """
 CREATE TABLE files (
@@ -130,3 +145,142 @@ def _open(path: Path, busy_timeout_ms: int) -> apsw.Connection:
             if db.pragma("user_version") == 0:
                 db.execute(f"{_SCHEMA} PRAGMA user_version = {VERSION}")
     return db
+
+
+def make_requests(db: apsw.Connection, paths: Iterable[str]) -> list[Request]:
+    """What to ask for these files, with their fingerprints as last indexed."""
+    return [_make_request(db, path) for path in dict.fromkeys(paths)]
+
+
+def _make_request(db: apsw.Connection, path: str) -> Request:
+    query = (
+        "SELECT s.kind, s.signature, s.fingerprint FROM symbols s JOIN files f ON f.id = s.file WHERE f.path = ?"
+        " ORDER BY s.kind != 'file'"
+    )
+    rows = list(select(db, query, path))
+    if not rows:
+        return Request(path)
+    raw = Fingerprint.parse(rows[0][2]).raw
+    # An error can make the same bytes parse differently, so fingerprints of a broken file are not reused.
+    is_broken = rows[0][1] == BROKEN
+    return Request(path, raw, () if is_broken else tuple(fingerprint for *_, fingerprint in rows))
+
+
+def store_files(db: apsw.Connection, files: Sequence[FileRows]) -> int:
+    """Store files in one transaction and return how many of them differ from what was stored."""
+    words: dict[int, tuple[str, str, str] | None] = {}
+    with transaction(db):
+        changed = sum(_store_file(db, file, words) for file in files)
+        _store_words(db, words)
+        if changed:
+            set_fact(db, "generation", str(time.time_ns()))
+    return changed
+
+
+def _store_words(db: apsw.Connection, words: dict[int, tuple[str, str, str] | None]) -> None:
+    """Replace the searchable words of files; None only deletes them."""
+    # Last and together: other statements in between make FTS5 write a segment for each file, which takes longer than
+    # all the rest.
+    db.executemany("DELETE FROM contents WHERE rowid = ?", [(file,) for file in words])
+    # FTS5 also writes a segment whenever a row id is smaller than the one before.
+    rows = [(file, *columns) for file, columns in sorted(words.items()) if columns is not None]
+    db.executemany("INSERT INTO contents (rowid, path, names, body) VALUES (?, ?, ?, ?)", rows)
+
+
+def _store_file(db: apsw.Connection, file: FileRows, words: dict[int, tuple[str, str, str] | None]) -> bool:
+    """Store all of a file but its words, which are added to `words`."""
+    query = "SELECT id, seen_ns FROM files WHERE path = ?"
+    file_id, seen_ns = next(select(db, query, file.path), (0, 0))
+    # Another process may have read it later than this one and stored it already; a time to come is a wrong clock.
+    if file.read_ns < seen_ns < time.time_ns():
+        return False
+    if file.stamp is None:
+        if file_id:
+            _delete_content(db, file_id)
+            words[file_id] = None
+            db.execute("DELETE FROM files WHERE id = ?", (file_id,))
+        return bool(file_id)
+    new_id = _store_stamp(db, file.path, file.stamp, file.read_ns)
+    if file.content is None:
+        return False
+    if file_id:
+        _delete_content(db, file_id)
+    _store_content(db, new_id, file.content)
+    words[new_id] = file.content.words
+    return True
+
+
+def _delete_content(db: apsw.Connection, file: int) -> None:
+    rows = select(db, "SELECT id, fingerprint FROM symbols WHERE file = ?", file)
+    fingerprints = [(symbol, Fingerprint.parse(text)) for symbol, text in rows]
+    triples = [
+        (triple, symbol)
+        for symbol, fingerprint in fingerprints
+        for triple in lookup_triples(fingerprint.tokens, fingerprint.sketch)
+    ]
+    db.executemany("DELETE FROM triples WHERE triple = ? AND symbol = ?", triples)
+    db.execute("DELETE FROM symbols WHERE file = ?", (file,))
+    db.execute("DELETE FROM imports WHERE file = ?", (file,))
+
+
+def _store_stamp(db: apsw.Connection, path: str, stamp: tuple[int, int, int], read_ns: int) -> int:
+    ((file,),) = select(
+        db,
+        "INSERT INTO files (path, stem, size, mtime_ns, inode, seen_ns) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET stem = excluded.stem, size = excluded.size, inode = excluded.inode,"
+        " mtime_ns = excluded.mtime_ns, seen_ns = excluded.seen_ns RETURNING id",
+        path,
+        normalise_word(path.rpartition("/")[2].partition(".")[0]),
+        *stamp,
+        read_ns,
+    )
+    return int(file)
+
+
+def _store_content(db: apsw.Connection, file: int, content: ContentRows) -> None:
+    ((last_id,),) = select(db, "SELECT coalesce(max(id), 0) FROM symbols")
+    first_id = last_id + 1
+    symbols = [(first_id + position, file, *columns) for position, columns in enumerate(content.symbols)]
+    db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", symbols)
+    triples = [(triple, first_id + position) for triple, position in content.triples]
+    db.executemany("INSERT OR IGNORE INTO triples VALUES (?, ?)", triples)
+    names = {name for _, name, _ in content.mentions}
+    db.executemany("INSERT OR IGNORE INTO names (text) VALUES (?)", [(name,) for name in names])
+    mentions = [(first_id + owner, qualifier, name) for owner, name, qualifier in content.mentions]
+    db.executemany("INSERT OR IGNORE INTO mentions SELECT id, ?, ? FROM names WHERE text = ?", mentions)
+    db.executemany("INSERT OR IGNORE INTO imports VALUES (?, ?)", [(word, file) for word in content.imports])
+
+
+def count_common_commits(db: apsw.Connection, commits: Sequence[git.Commit], head: str, *, is_continued: bool) -> None:
+    """Count which files are edited together, in commits since the last count or in all."""
+    ids = dict(select(db, "SELECT path, id FROM files"))
+    with transaction(db):
+        if not is_continued:
+            db.execute("DELETE FROM together")
+        # New commits weigh more instead of old ones less, so stored rows need no update: only ratios matter.
+        commit_count = int(get_fact(db, "commits") or 0) if is_continued else 0
+        for position, commit in enumerate(reversed(commits), start=commit_count):
+            db.executemany(
+                "INSERT INTO together VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET weight = weight + excluded.weight",
+                _weigh_pairs(commit, position, ids),
+            )
+        set_fact(db, "commits", str(commit_count + len(commits)))
+        set_fact(db, "history", head)
+
+
+def _weigh_pairs(commit: git.Commit, position: int, ids: dict[str, int]) -> Iterator[tuple[int, int, float]]:
+    # A commit of one file relates it to nothing, and a commit of the whole tree relates all to all.
+    if 2 <= len(commit.files) <= MAX_COMMIT_FILES:
+        weight = 2 ** (position / HALF_LIFE_COMMITS) / (len(commit.files) - 1)
+        files = sorted({ids[path] for path in commit.files if path in ids})
+        yield from ((first, second, weight) for first, second in combinations(files, 2))
+
+
+def get_fact(db: apsw.Connection, name: str) -> str:
+    """Read a named value that is stored with the index; empty if there is none."""
+    return next((value for (value,) in select(db, "SELECT value FROM facts WHERE name = ?", name)), "")
+
+
+def set_fact(db: apsw.Connection, name: str, value: str) -> None:
+    """Store a named value with the index."""
+    db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))

@@ -4,13 +4,12 @@ It is a cache: a file whose stamp differs is read again, a damaged database is r
 Calls and inheritance are stored as names and resolved by queries, so a saved file changes only its own rows.
 """
 
-import gc
 import math
 import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
@@ -19,12 +18,11 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import apsw
 
 from hivemind import system
-from hivemind.codebase import database, git, tree, workers, writing
+from hivemind.codebase import database, git, reading, tree
 from hivemind.codebase.addresses import normalise_word
 from hivemind.codebase.database import select
 from hivemind.codebase.fingerprint import digest, merge, pack, unpack, unpack_first
 from hivemind.codebase.grammar import language_of
-from hivemind.codebase.reading import LOOKUP_TRIPLES
 from hivemind.codebase.symbols import outline
 from hivemind.codebase.tree import Stamp
 from hivemind.errors import StoreBusy, Unavailable
@@ -302,7 +300,7 @@ class CodeIndex:
     def find_similar(self, fingerprint: Fingerprint) -> list[Symbol]:
         """Symbols whose body may be similar to this one, as last indexed."""
         symbols: dict[tuple[str, str, str, int], Symbol] = {}
-        for triple in unpack_first(fingerprint.sketch, LOOKUP_TRIPLES):
+        for triple in unpack_first(fingerprint.sketch, reading.LOOKUP_TRIPLES):
             query = f"{SELECT_SYMBOLS} JOIN triples t ON t.symbol = s.id WHERE t.triple = ? LIMIT 50"
             rows = self._rows(query, triple)
             symbols.update((symbol.key, symbol) for symbol in map(symbol_from_row, rows))
@@ -351,12 +349,12 @@ class CodeIndex:
     @rebuild_if_damaged
     def get_fact(self, name: str) -> str:
         """Read a named value that is stored with the index, such as the last commit; empty if there is none."""
-        return writing.get_fact(self.db, name)
+        return database.get_fact(self.db, name)
 
     @rebuild_if_damaged
     def set_fact(self, name: str, value: str) -> None:
         """Store a named value with the index."""
-        writing.set_fact(self.db, name, value)
+        database.set_fact(self.db, name, value)
 
     @rebuild_if_damaged
     def _rows(self, query: str, *values: str | int) -> list[Any]:
@@ -412,7 +410,7 @@ class CodeIndex:
         return _is_current(stamp, row) if stamp else row is None
 
     def _refresh(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
-        with _without_collection(), database.bulk_writes(self.db):
+        with database.bulk_writes(self.db):
             changed = self._read_and_store(paths, progress)
         self._count_common_commits()
         self.set_fact("refreshed", str(time.time_ns()))
@@ -421,10 +419,10 @@ class CodeIndex:
 
     def _read_and_store(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
         """Read files, store what changed in them, and return how many changed."""
-        requests = (writing.make_requests(self.db, batch) for batch in self._split_into_batches(paths))
+        requests = (database.make_requests(self.db, batch) for batch in self._split_into_batches(paths))
         changed = file_count = 0
-        for files in workers.read_files(self.root, requests, len(paths)):
-            changed += writing.store_files(self.db, files)
+        for files in reading.read_files(self.root, requests, len(paths)):
+            changed += database.store_files(self.db, files)
             file_count += len(files)
             progress(file_count, len(paths))
         return changed
@@ -451,7 +449,7 @@ class CodeIndex:
             commits = list(git.read_commits(self.root, after=last_head, limit=MAX_HISTORY_COMMITS))
         except Unavailable:  # the last commit is gone: history was rewritten, so count all again
             last_head, commits = "", list(git.read_commits(self.root, limit=MAX_HISTORY_COMMITS))
-        writing.count_common_commits(self.db, commits, head, is_continued=bool(last_head))
+        database.count_common_commits(self.db, commits, head, is_continued=bool(last_head))
 
 
 SELECT_SYMBOLS = (
@@ -464,18 +462,6 @@ SELECT_SYMBOLS = (
 def symbol_from_row(row: tuple[Any, ...]) -> Symbol:
     """The symbol in a row of `SELECT_SYMBOLS`."""
     return Symbol(**dict(zip(LOCATION_FIELDS, row[:-2], strict=True)), fingerprint=Fingerprint.parse(row[-2]))
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Pause garbage collection: symbols have no cycles, and searching for some takes 1/15 of a full index."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _remove_older(cache: Path, name: str) -> None:

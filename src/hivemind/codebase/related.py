@@ -13,7 +13,7 @@ from hivemind.codebase.database import select
 from hivemind.codebase.grammar import family_of
 from hivemind.codebase.index import SELECT_SYMBOLS, CodeIndex, rebuild_if_damaged, symbol_from_row
 from hivemind.codebase.links import find_all
-from hivemind.codebase.words import split_identifier
+from hivemind.codebase.reading import split_identifier
 from hivemind.model.code import FOLDER, Callers, RelatedFile, SharedSession, Symbol
 from hivemind.text.tokenise import extract_terms
 

@@ -121,46 +121,53 @@ class _Draft:
     members: list[int] = field(default_factory=list)
 
 
+class _Syntax(NamedTuple):
+    """The syntax tree of a file, and what the query of its language captures in it."""
+
+    grammar: Grammar
+    root: Node
+    drafts: list[_Draft]
+    spans: _Spans
+    references: list[_RawReference]
+
+
 def outline(path: str, source: bytes, earlier: Iterable[Fingerprint] = ()) -> Outline:
     """The symbols of a file; of a file that cannot or need not be parsed, the file alone.
 
     Fingerprints of an earlier version are reused, which makes a small edit to a large file cheap. They must
     come from a file without syntax errors: an error can make the same bytes parse differently.
     """
-    language = language_of(path)
-    grammar = load_grammar(language) if language and not _is_opaque(path, source) else None
-    file_outline = _parse_outline(path, source, grammar, earlier) if grammar else None
-    return file_outline or Outline((_whole_file_symbol(path, source),), ())
+    syntax = _parse_syntax(path, source)
+    if syntax is None:
+        return Outline((_whole_file_symbol(path, source),), ())
+    # An error can make the same bytes parse differently.
+    has_error = syntax.root.has_error
+    reusable = {} if has_error else {fingerprint.raw: fingerprint for fingerprint in earlier}
+    symbols = _Fingerprinter(syntax, source, reusable).symbols(path, BROKEN if has_error else "")
+    return Outline(tuple(symbols), tuple(_assign_references(syntax.references, syntax.drafts)))
 
 
 def parse_file(path: str, source: bytes) -> ParsedFile | None:
     """The syntax tree of a file; None if it cannot or need not be parsed."""
+    syntax = _parse_syntax(path, source)
+    if syntax is None:
+        return None
+    fingerprinter = _Fingerprinter(syntax, source, {})
+    return ParsedFile(syntax.grammar, source, syntax.root, tuple(fingerprinter.definitions()), fingerprinter.code)
+
+
+def _parse_syntax(path: str, source: bytes) -> _Syntax | None:
     language = language_of(path)
     grammar = load_grammar(language) if language and not _is_opaque(path, source) else None
     root = _parse(grammar, source) if grammar else None
     if grammar is None or root is None or _is_mostly_errors(root):
-        return None
-    captures, spans, _ = _capture(grammar, root, source)
-    drafts = _nest(captures, source)
-    _attach_docs(drafts, spans, source)
-    fingerprinter = _Fingerprinter(grammar, source, drafts, spans, {})
-    return ParsedFile(grammar, source, root, tuple(fingerprinter.definitions()), fingerprinter.code)
-
-
-def _parse_outline(path: str, source: bytes, grammar: Grammar, earlier: Iterable[Fingerprint]) -> Outline | None:
-    root = _parse(grammar, source)
-    if root is None or _is_mostly_errors(root):
         return None
     definitions, spans, references = _capture(grammar, root, source)
     drafts = _nest(definitions, source)
     if len(drafts) > MAX_SYMBOLS:
         return None
     _attach_docs(drafts, spans, source)
-    # An error can make the same bytes parse differently.
-    reusable = {} if root.has_error else {fingerprint.raw: fingerprint for fingerprint in earlier}
-    fingerprinter = _Fingerprinter(grammar, source, drafts, spans, reusable)
-    symbols = fingerprinter.symbols(path, BROKEN if root.has_error else "")
-    return Outline(tuple(symbols), tuple(_assign_references(references, drafts)))
+    return _Syntax(grammar, root, drafts, spans, references)
 
 
 def _is_opaque(path: str, source: bytes) -> bool:
@@ -394,10 +401,9 @@ def _assign_references(references: Iterable[_RawReference], drafts: Sequence[_Dr
 class _Fingerprinter:
     """Computes the fingerprints of one file's definitions, members before containers."""
 
-    def __init__(
-        self, grammar: Grammar, source: bytes, drafts: Sequence[_Draft], spans: _Spans, earlier: dict[str, Fingerprint]
-    ) -> None:
-        self.grammar, self.source, self.drafts, self.earlier = grammar, source, drafts, earlier
+    def __init__(self, syntax: _Syntax, source: bytes, earlier: dict[str, Fingerprint]) -> None:
+        self.grammar, self.source, self.drafts, self.earlier = syntax.grammar, source, syntax.drafts, earlier
+        spans = syntax.spans
         code = bytearray(source)
         for start, end in (*spans["comment"], *spans["doc"]):
             # Blanked and not cut out, so that offsets stay those of the source.
