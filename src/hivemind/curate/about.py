@@ -36,7 +36,7 @@ from hivemind.model.memory import Memory
 from hivemind.model.reports import Mention, Mentions, MentionSort
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationKind
-from hivemind.model.team import Role
+from hivemind.model.team import TeamMember
 from hivemind.store import Store, backup, log
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
@@ -49,8 +49,6 @@ ORIGIN_FIELDS = {"owner", "actor", "directory", "model", "agent", "session_id", 
 """Fields about the writer and the place, not about content; log headers keep the same values permanently."""
 LARGEST_FILE = 1 << 24
 """Bytes of a quarantined file that are searched."""
-REVIEWING_ROLES = (Role.REVIEWER, Role.ADMIN)
-"""Roles that may erase what others own."""
 
 
 @dataclass(slots=True)
@@ -181,12 +179,9 @@ def _list_memories(store: Store, db: Database, log_mentions: LogMentions, name: 
 def _explain_ownership(store: Store, memory: Memory) -> str:
     """Return why this person may not erase a memory; empty if they may."""
     member = store.membership
-    if (
-        memory.scope is not Scope.TEAM
-        or member is None
-        or member.role in REVIEWING_ROLES
-        or memory.owner == member.person
-    ):
+    if memory.scope is not Scope.TEAM or member is None or memory.owner == member.person:
+        return ""
+    if TeamMember(person=member.person, role=member.role).may_review:
         return ""
     return f"not yours: ask {memory.owner} or a reviewer"
 

@@ -207,14 +207,15 @@ class _Parser:
     def _take(self, token: str, before: str, following: list[str]) -> int:
         """Parse a token; returns how many tokens were used."""
         low = token.lower()
+        # "Has" adds nothing in "has been removed".
+        is_participle = bool(following) and following[0].endswith(("ed", "been", "become", "gone"))
+        is_auxiliary = low in grammar.AUXILIARIES and is_participle
         if before in grammar.NUMBERED and low[0].isdigit():
             self._add(low, Type.INSTANCE, token)
         elif quantity := parse_quantity(low, following):
             self._add(quantity.value, quantity.type, " ".join([token, *following[: quantity.following]]))
             return 1 + quantity.following
-        elif (token_count := _count_idle_tokens(low, before, following)) > 0:
-            return token_count
-        elif self._is_polarity(low, token, before, following):
+        elif is_auxiliary or self._is_polarity(low, token, following):
             pass
         elif low in grammar.CONNECTIVES:
             if not self._is_value:
@@ -226,9 +227,10 @@ class _Parser:
             self._add(_find_stem(low), _find_type(token, is_first=not before), token)
         return 1
 
-    def _is_polarity(self, low: str, token: str, before: str, following: list[str]) -> bool:
+    def _is_polarity(self, low: str, token: str, following: list[str]) -> bool:
         """Parse a word of polarity such as "not" or "disabled"; returns whether it is one."""
-        if low == "on" and _is_state(following):
+        # "On" says that something is enabled, or where it is.
+        if low == "on" and (not following or following[0] in {"by", "for", "in", "at"}):
             self._add(grammar.ENABLED, Type.WORD, token)
         # A "no" at the end is a value, as in "Debug: no"; it is handled below.
         elif low in grammar.NEGATIONS and (low != "no" or following):
@@ -266,20 +268,6 @@ def _mark_instance(word: Word) -> Word:
     """A number just before the verb says which of several is meant; it is not a value."""
     has_number = word.type is Type.NUMBER or (word.type is Type.NAME and word.stem[-1:].isdigit())
     return word._replace(type=Type.INSTANCE) if has_number else word
-
-
-def _count_idle_tokens(low: str, before: str, following: list[str]) -> int:
-    """How many tokens add nothing here: "has been", "not any more", "no need to"."""
-    after = following[0] if following else ""
-    if low in grammar.AUXILIARIES and after.endswith(("ed", "been", "become", "gone")):
-        return 1
-    is_empty = (low == "any" and after == "more") or (low == "need" and after == "to" and before in grammar.NEGATIONS)
-    return 2 if is_empty else 0
-
-
-def _is_state(following: list[str]) -> bool:
-    """Whether "on" says that something is enabled, not where it is."""
-    return not following or following[0] in {"by", "for", "in", "at"}
 
 
 def _find_stem(low: str) -> str:
