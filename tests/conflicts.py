@@ -1,7 +1,7 @@
 """Compare two notes without a store."""
 
 from hivemind.text.contradiction import Conflict, find_statement_conflict
-from hivemind.text.normalise import normalise
+from hivemind.text.imprint import normalise
 from hivemind.text.statements import parse_statements
 
 

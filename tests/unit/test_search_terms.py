@@ -3,9 +3,8 @@
 import pytest
 
 from hivemind.recall.search import list_slips
-from hivemind.text.scripts import fold, is_beyond_latin, split_grams, split_pairs
 from hivemind.text.thesaurus import FILE, expand_question, expand_text, find_concepts, name_concepts
-from hivemind.text.tokenise import measure_coverage, split_identifiers
+from hivemind.text.tokenise import fold, is_beyond_latin, measure_coverage, split_grams, split_identifiers, split_pairs
 
 
 def test_scripts_without_spaces_are_split_into_overlapping_pairs() -> None:

@@ -24,7 +24,7 @@ from hivemind.store import log
 from hivemind.store.projections import memories
 from hivemind.store.projections.tombstones import Exclusion
 from hivemind.text.clean import expand_path
-from hivemind.text.normalise import normalise
+from hivemind.text.imprint import normalise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts
 from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
-from hivemind.text.normalise import digest_value
+from hivemind.text.imprint import digest_value
 from hivemind.text.quotation import Quotation, QuotedRun, list_content_words
 
 FEWEST_WORDS_OF_A_MEMORY = 6

@@ -13,7 +13,7 @@ from hivemind.model.memory import Kind
 from hivemind.model.session import Observation, ObservationKind
 from hivemind.text.clean import first_line, neutralise
 from hivemind.text.fence import wrap_in_fence
-from hivemind.text.normalise import normalise
+from hivemind.text.imprint import normalise
 
 LONGEST_SESSION = 60_000
 """Characters of a session that are sent: about 15,000 tokens, which every model reads at once."""

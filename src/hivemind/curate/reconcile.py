@@ -11,7 +11,7 @@ from hivemind.model.memory import CURRENT_STATUSES, Kind, Memory, Period, Status
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.contradiction import find_statement_conflict, is_same_statement, is_same_topic
-from hivemind.text.normalise import normalise
+from hivemind.text.imprint import normalise
 from hivemind.text.statements import parse_statements, search_terms
 from hivemind.text.tokenise import extract_terms
 

@@ -30,7 +30,7 @@ from hivemind.store import Store, log
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.contradiction import is_same_statement
-from hivemind.text.normalise import digest_value
+from hivemind.text.imprint import digest_value
 
 
 def approve(store: Store, factory: EventFactory, memory: Memory, reason: str, sight: Visibility) -> list[Event]:

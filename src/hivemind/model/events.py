@@ -168,7 +168,7 @@ class MemoryRejected(MemoryVerdict):
     """A reviewer rejected it: it is withdrawn, and the same text is refused from now on."""
 
     value: Digest
-    """The keyed digest of its text; see ``text/normalise.py``."""
+    """The keyed digest of its text; see ``text/imprint.py``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

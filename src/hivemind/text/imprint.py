@@ -1,11 +1,14 @@
-"""Find an erased text inside longer texts, although the erased text itself is no longer stored.
+"""Recognise texts that were rejected or erased, although they are no longer stored, whatever their spelling.
 
-An erased text leaves an imprint: how many words it had, and a keyed digest of each stretch of six of them. The key is
-the store's secret, so the imprint reveals nothing to somebody who has only the digests. Words are compared as in
-``values``: without case, accents, invisible and look-alike characters, whatever separates them, also behind escapes.
+A text is compared without case, spaces, accents, invisible and look-alike characters. Of a rejected one only a digest
+is stored, keyed with a secret of the store, because a plain digest of a short text could be guessed. An erased text
+leaves an imprint, by which it is found inside longer texts too, also behind escapes: how many words it had, and a keyed
+digest of each stretch of six of them.
 """
 
+import hmac
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -14,8 +17,8 @@ from itertools import accumulate
 from operator import sub
 from typing import NamedTuple
 
+from hivemind.text.clean import neutralise
 from hivemind.text.escapes import decode
-from hivemind.text.normalise import normalise
 
 STRETCH_WORDS = 6
 """Words per stretch; shorter ones are easy to guess and too common, longer ones would miss partial quotations."""
@@ -42,6 +45,16 @@ The sum is cheap to compute and rules out almost all stretches of other texts; o
 """
 MAX_CACHED_WORDS = 50_000
 """Words in the cache of numbers; agents print many words that never occur again."""
+LOOK_ALIKES = {
+    "a": "аᴀαɑ", "b": "вьʙ", "c": "сϲᴄ", "d": "ԁᴅ", "e": "еεҽᴇ", "f": "ғꜰ", "g": "ɡԍɢ", "h": "һнʜ", "i": "іɩιıɪ",
+    "j": "јᴊ", "k": "κкᴋ", "l": "ⅼӏʟ", "m": "мᴍ", "n": "пηɴ", "o": "оοσօᴏ", "p": "рρᴘ", "q": "ԛ", "r": "гʀ", "s": "ѕꜱ",
+    "t": "тτᴛ", "u": "υսᴜ", "v": "νѵᴠ", "w": "ԝωᴡ", "x": "хχ", "y": "уүγʏ", "z": "ᴢ",
+}  # fmt: skip
+"""Cyrillic, Greek and phonetic letters that look like Latin ones."""
+AS_LATIN = str.maketrans({like: letter for letter, likes in LOOK_ALIKES.items() for like in likes})
+
+NEUTRAL_SEPARATORS = re.compile(r"[\s.,;:!?'\"“”‘’`´()\[\]{}*_~…–—-]+")
+"""Separators that do not change the meaning of a text; < > = + # % do change it."""
 
 
 class Stretch(NamedTuple):
@@ -57,6 +70,19 @@ class StretchHit(NamedTuple):
     word: int
     text_start: int
     start: int
+
+
+def normalise(text: str) -> str:
+    """A form of a text that is the same for every spelling of its words."""
+    folded_text = unicodedata.normalize("NFKD", neutralise(text)).casefold()
+    if not folded_text.isascii():  # ASCII has neither marks nor look-alikes, and most texts are ASCII.
+        folded_text = "".join(letter for letter in folded_text if not unicodedata.combining(letter)).translate(AS_LATIN)
+    return NEUTRAL_SEPARATORS.sub(" ", folded_text).strip()
+
+
+def digest_value(text: str, secret: bytes) -> str:
+    """The keyed digest of a normalised text; it reveals nothing without the secret."""
+    return hmac.digest(secret, normalise(text).encode("utf-8", "replace"), "sha256").hex()
 
 
 @cache

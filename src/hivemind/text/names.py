@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from hivemind.errors import InvalidInput
 from hivemind.text.clean import neutralise, validate_label
 from hivemind.text.escapes import decode
-from hivemind.text.imprint import SEPARATOR, fold, word_pattern
-from hivemind.text.normalise import normalise
+from hivemind.text.imprint import SEPARATOR, fold, normalise, word_pattern
 
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
 """The parts of a camel-case identifier; only Latin letters have such parts."""

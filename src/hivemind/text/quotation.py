@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from hivemind.text.clean import neutralise
 from hivemind.text.escapes import unescape
+from hivemind.text.imprint import UNSPACED
 from hivemind.text.tokenise import STOP_WORDS
 
 MIN_SHARE = 0.6
@@ -22,9 +23,7 @@ QUERY_WORDS = 4
 MIN_NAME_LENGTH = 10
 MIN_CONTENT_LETTERS = 4
 
-_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-"""Scripts without spaces between words: each character counts as one."""
-WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 CHUNK = re.compile(r"[^\s\"'`()\[\]{}<>,;]+")
 

@@ -12,8 +12,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hivemind.errors import Unavailable
-from hivemind.text.scripts import INDIC, UNSPACED, WORD, fold, split_grams, split_pairs
-from hivemind.text.tokenise import extract_terms, split_identifiers
+from hivemind.text.tokenise import (
+    INDIC,
+    UNSPACED,
+    WORD,
+    extract_terms,
+    fold,
+    split_grams,
+    split_identifiers,
+    split_pairs,
+)
 
 FILE = Path(__file__).with_name("thesaurus.tsv")
 JOINED = f"\u0590-\u07ff{INDIC}{UNSPACED}"

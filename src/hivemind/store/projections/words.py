@@ -10,9 +10,8 @@ from hivemind.model.recall import Query
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import vectors
 from hivemind.store.visibility import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters
-from hivemind.text.scripts import split_pairs
 from hivemind.text.thesaurus import expand_text
-from hivemind.text.tokenise import split_identifiers, split_passages
+from hivemind.text.tokenise import split_identifiers, split_pairs, split_passages
 
 TABLES = ("word_counts", "words", "passages")
 SCHEMA = """
