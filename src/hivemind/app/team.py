@@ -223,9 +223,7 @@ class Team:
     def _plan(self, memory: Memory) -> Publication:
         """Return what publishing a memory would send; raise an error if it must not be sent."""
         name = memory.id[:8]
-        if memory.scope is Scope.USER or (
-            memory.scope is Scope.TEAM and sync_state.has_memory(self._store.db, memory.id)
-        ):
+        if memory.scope is not Scope.PROJECT:
             raise InvalidInput(f"{name} has scope {memory.scope}; only memories of a project can be published")
         if memory.repo.startswith("path:"):
             raise InvalidInput(f"{name} belongs to a directory without git; add a remote or a first commit to it")
@@ -269,9 +267,6 @@ def _copy(memory: Memory, text: str) -> MemoryRemembered:
         memory_id=new_memory_id(), kind=memory.kind, text=text, owner=memory.owner, tags=memory.tags,
         sources=memory.sources, links=memory.links, subject=memory.subject, confidence=memory.confidence,
         valid_from=memory.valid_from, valid_to=memory.valid_to, expires_at=memory.expires_at,
-        verify_by=memory.verify_by, trace=memory.trace,
-        # Stores from before the shared chain may have team memories outside it; the copy replaces such a memory.
-        supersedes=(memory.id,) if memory.scope is Scope.TEAM else (),
-        proposed=memory.status is Status.PROPOSED,
+        verify_by=memory.verify_by, trace=memory.trace, proposed=memory.status is Status.PROPOSED,
         metadata=memory.metadata,
     )  # fmt: skip
