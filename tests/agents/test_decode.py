@@ -450,8 +450,8 @@ def test_context_is_given_in_the_agents_own_form(name: str, event: str, expected
 
 @pytest.mark.parametrize("roots", [1, True, None, "x", [None], [["x"]]])
 def test_who_asks_is_known_whatever_stands_where_directories_belong(roots: object) -> None:
-    asked = agents.parse_request("cline", "PreToolUse", {"taskId": "s1", "workspaceRoots": roots})
-    placed = agents.parse_request("cline", "PreToolUse", {"taskId": "s1", "workspaceRoots": ["/"]})
+    asked = agents.get_agent("cline").parse_request("PreToolUse", {"taskId": "s1", "workspaceRoots": roots})
+    placed = agents.get_agent("cline").parse_request("PreToolUse", {"taskId": "s1", "workspaceRoots": ["/"]})
 
     assert (asked.session, asked.directory) == ("s1", None)
     assert str(placed.directory) == "/"
@@ -461,9 +461,9 @@ def test_who_asks_is_known_whatever_stands_where_directories_belong(roots: objec
 def test_events_that_are_answered_are_known_to_the_hook_beforehand(name: str) -> None:
     answers = agents.get_agent(name).answers
 
-    assert set(answers) <= agents.CONTEXT_EVENTS | set(callers.BEFORE_CALL_EVENTS) | callers.AFTER_CALL_EVENTS
+    assert set(answers) <= callers.CONTEXT_EVENTS | set(callers.BEFORE_CALL_EVENTS) | callers.AFTER_CALL_EVENTS
     assert set(answers.values()) <= {"brief", "recall", "before", "after", "subagent"}
-    assert ("before" in answers.values()) == (name in agents.HEAR_BEFORE_CALLS)
+    assert ("before" in answers.values()) == (name in callers.HEAR_BEFORE_CALLS)
     assert all(agents.get_agent(name).reply(event, "C") for event in answers)
 
 

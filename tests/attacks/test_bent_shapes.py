@@ -117,7 +117,7 @@ def test_of_hook_payloads(table: dict[str, tuple[str, dict[str, Any]]], tally: T
         for changed in every_way(payload):
             found = list(agents.get_agent(name).decode(event, changed, AT))
             arrived = list(intake.parse_spool_lines([(name, event, AT, json.dumps(changed))]))
-            agents.parse_request(name, event, changed)
+            agents.get_agent(name).parse_request(event, changed)
 
             assert is_told(found)
             assert len(arrived) == len(found)

@@ -108,7 +108,7 @@ def test_hook_payloads_of_every_agent(agent: str, event: str, payload: dict[str,
 
     assert all(isinstance(one, Observation | SkippedInput) for one in told)
     assert len(arrived) == len(told)
-    agents.parse_request(agent, event, payload)
+    agents.get_agent(agent).parse_request(event, payload)
 
 
 @pytest.mark.parametrize("agent", agents.NAMES)

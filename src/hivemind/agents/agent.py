@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hivemind.agents.callers import ANSWERS, Answer
+from hivemind.agents.callers import ANSWERS, BEFORE_CALL_EVENTS, Answer
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece
-from hivemind.agents.decoder import decode_hook
+from hivemind.agents.decoder import HookRequest, decode_hook, make_request
 from hivemind.agents.json_input import Observations, Payload, get_text
 from hivemind.model.session import SkippedInput
 
@@ -64,6 +64,13 @@ class Agent:
             return iter(())
         common_name = {"hook_event_name": self.events.get(name, name)}
         return decode_hook(self.name, {**payload, **common_name, **self.rename_fields(name, payload, at)}, at)
+
+    def parse_request(self, event: str, payload: Payload) -> HookRequest:
+        """Return session, directory, prompt and call of a hook payload."""
+        # A call that is about to be made is read like one that was made and gave no result.
+        later_event = BEFORE_CALL_EVENTS.get(event)
+        fields = {**payload, "hook_event_name": later_event} if later_event else payload
+        return make_request(self.decode(later_event or event, fields, ""), payload)
 
     def reply(self, event: str, context: str) -> str:
         """Return what the hook must print to give the model this context; empty if the event takes none."""

@@ -192,7 +192,7 @@ class HookRequest:
     """The tool call that is about to be made or was made, with one more step for each further file it changes."""
 
 
-def parse_request(decode_results: Observations, payload: Payload) -> HookRequest:
+def make_request(decode_results: Observations, payload: Payload) -> HookRequest:
     """Return session, directory, prompt and call of any agent's payload, also of an event that is not recorded."""
     observations = [observation for observation in decode_results if isinstance(observation, Observation)]
     if observations:

@@ -197,7 +197,7 @@ class _DemoBuilder:
         }
 
     def _answer(self, mind: Hivemind, agent: str, event: str, payload: Mapping[str, Any]) -> None:
-        steps = agents.parse_request(agent, event, payload).steps
+        steps = agents.get_agent(agent).parse_request(event, payload).steps
         match event:
             case "SessionStart":
                 mind.brief()

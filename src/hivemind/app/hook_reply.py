@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hivemind import agents
-from hivemind.agents.callers import Answer
+from hivemind.agents.callers import BRIEFED_LATE, HEAR_BEFORE_CALLS, Answer
 from hivemind.agents.decoder import HookRequest
 from hivemind.app.actions import ActionReply
 from hivemind.app.hivemind import Hivemind
@@ -31,16 +31,16 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = (), say: 
     ``cues`` are those of a tool call that some memory may concern. ``say`` gets the reply before the store is closed,
     which may take a moment.
     """
-    answers = agents.get_agent(agent).answers
+    caller = agents.get_agent(agent)
     fields = parse_json(payload)
     # Where the command line names no event that takes an answer, the payload may.
-    event = event if event in answers else str(fields.get("hook_event_name") or "")
-    if event not in answers:
+    event = event if event in caller.answers else str(fields.get("hook_event_name") or "")
+    if event not in caller.answers:
         return ""
-    request = agents.parse_request(agent, event, fields)
+    request = caller.parse_request(event, fields)
     # At the first call of an agent that accepts the brief at no earlier event.
-    is_late = agent == agents.BRIEFED_LATE and not brief_marker.is_briefed(data_directory(os.environ), payload)
-    kind = Answer.BRIEF if is_late else answers[event]
+    is_late = agent == BRIEFED_LATE and not brief_marker.is_briefed(data_directory(os.environ), payload)
+    kind = Answer.BRIEF if is_late else caller.answers[event]
     # Started before the store is opened, so that the pull goes on meanwhile.
     sync = background.start("sync") if kind is Answer.BRIEF and has_sync(data_directory(os.environ)) else None
     writer = Writer(actor=agent, channel=Channel.AGENT, session_id=request.session)
@@ -61,11 +61,11 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = (), say: 
             case Answer.BEFORE:
                 text = _tell(request, cues, mind.actions.before_call(request.steps))
             case Answer.AFTER:
-                hears_before = agent in agents.HEAR_BEFORE_CALLS
+                hears_before = agent in HEAR_BEFORE_CALLS
                 text = _tell(request, cues, mind.actions.after_call(request.steps, hears_before=hears_before))
             case Answer.BRIEF:
                 text = _brief(mind, request)
-        reply = agents.get_agent(agent).reply(event, text)
+        reply = caller.reply(event, text)
         say(reply)
         if mind.has_work_left:
             background.start(*CATCH_UP)
@@ -84,7 +84,7 @@ def _open_in_a_hurry(directory: Path | None, writer: Writer) -> Hivemind:
 
 def _brief(mind: Hivemind, request: HookRequest) -> str:
     home = data_directory(os.environ)
-    if mind.speaker == agents.BRIEFED_LATE:
+    if mind.speaker == BRIEFED_LATE:
         # On a full or read-only disk the next call brings the brief again.
         with suppress(OSError):
             brief_marker.mark_briefed(home, request.session)
