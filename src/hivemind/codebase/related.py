@@ -82,7 +82,8 @@ def find_related(
             # Added up over the seeds: a file related to several of them is more related.
             scores[file][reason] = scores[file].get(reason, 0.0) + WEIGHTS[reason] * share
     ranking = sorted(((sum(reasons.values()), file) for file, reasons in scores.items()), reverse=True)[:limit]
-    paths = {file: path for _, file in ranking for path in _select_path(index, file)}
+    query = "SELECT path FROM files WHERE id = ?"
+    paths = {file: path for _, file in ranking for (path,) in select(index.db, query, file)}
     return [
         RelatedFile(
             path=paths[file],
@@ -230,10 +231,6 @@ def _resolve_files(index: CodeIndex, targets: Iterable[str]) -> tuple[dict[int, 
         else:
             target_files.update(dict(select(index.db, "SELECT id, path FROM files WHERE path = ?", symbol.path)))
     return target_files, contained_files
-
-
-def _select_path(index: CodeIndex, file: int) -> Iterator[str]:
-    yield from (path for (path,) in select(index.db, "SELECT path FROM files WHERE id = ?", file))
 
 
 def _find_touch_edges(
