@@ -163,14 +163,13 @@ class Sessions:
         new = self._observations.record_all(
             observations, factory, backfill.cache_redaction(context.factory.redact), unreadable, dry_run=dry_run
         )
-        if unreadable and not dry_run:
-            set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
+        lesson_count = 0
         if not dry_run:
+            if unreadable:
+                set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
             # Sessions of earlier imports whose directory was gone already.
             context.store.record(list_moved_trees(context))
-        lesson_count = (
-            0 if dry_run else self._learn_from_resting(replace(context.factory, batch=factory.batch)).proposed
-        )
+            lesson_count = self._learn_from_resting(replace(context.factory, batch=factory.batch)).proposed
         return BackfillReport(
             transcripts=len(transcripts), sessions=len(counts), observations=counts.total(), new=new,
             learned=lesson_count, skipped=tuple(skip_counts.most_common()),
