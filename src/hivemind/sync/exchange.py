@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from hivemind.store import Store, chains, log, sync_state
 from hivemind.sync import epochs, keys
-from hivemind.sync.files import EPOCHS, HEAD, FormatTooNew, Head, list_recipients, new_name, pack_head, unpack_head
+from hivemind.sync.files import EPOCHS, HEAD, FormatTooNew, Head, new_name, pack_head, unpack_head
 from hivemind.sync.folders import Folder
 from hivemind.sync.reader import EraseFollowUp, EraseFromBackups, Progress, SegmentReader, count_waiting, load_segment
 from hivemind.sync.state import DeviceState
@@ -266,7 +266,7 @@ def _renew_epoch(
 ) -> DeviceState:
     """Begin an epoch if a device was removed, also if two devices removed others at the same time."""
     content = folder.read(state.epoch.file)
-    recipients = list_recipients(content) if content is not None else set()
+    recipients = epochs.list_recipients(content) if content is not None else set()
     if recipients is None:
         problems.append(f"{state.epoch.file}: the file of the key is torn; waiting for it to arrive whole")
     is_open = bool(_list_removed(state, staying) & (recipients or set()))

@@ -10,18 +10,15 @@ roughly how much.
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hivemind.formats.codec import from_plain, to_plain
-from hivemind.formats.untrusted import parse_json
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 from hivemind.sync import keys
 
 HEAD, EPOCHS = "head", "epochs"
-TORN = (ValueError, KeyError, TypeError, AttributeError)
-"""What parsing a file may raise that has not arrived whole."""
 FORMAT = 1
 """Raised when an older program could no longer read the files."""
 
@@ -95,14 +92,6 @@ class FormatTooNew(Exception):
     """A newer program wrote a file."""
 
 
-def parse_epoch_name(file: str) -> tuple[int, str] | None:
-    """Return the number and name of an epoch's file; None for other files."""
-    number, _, name = file.removeprefix(f"{EPOCHS}/").partition("-")
-    # Carriers add files of their own, such as conflicting copies.
-    is_epoch = file.startswith(f"{EPOCHS}/") and number.isdecimal() and name.isalnum()
-    return (int(number), name) if is_epoch else None
-
-
 def new_name() -> str:
     """Make a name that says nothing."""
     return secrets.token_hex(8)
@@ -136,41 +125,3 @@ def unpack_segment(content: bytes, key: bytes, name: str) -> list[WireEntry]:
     """Open a segment; raises SealBroken if it cannot be read, InvalidInput if an entry is malformed."""
     lines = keys.unseal(key, content, name).decode().split("\n")
     return [unpack_entry(json.loads(line)) for line in lines if line]
-
-
-def pack_epoch(epoch: Epoch, previous: Epoch | None, public_keys: Mapping[str, bytes]) -> bytes:
-    """Write an epoch's file: its secret for each device, and the epoch before, so that one phrase opens everything."""
-    before = json.dumps(to_plain(previous)).encode()
-    return json.dumps(
-        {
-            "for": {directory: keys.seal_for(key, epoch.secret).hex() for directory, key in public_keys.items()},
-            "previous": keys.seal(epoch.key, before, epoch.name).hex(),
-        }
-    ).encode()
-
-
-def list_recipients(content: bytes) -> set[str] | None:
-    """List the directories of the devices that an epoch's secret was sealed for; None if the file is torn."""
-    try:
-        return set(parse_json(content)["for"])
-    except TORN:
-        return None
-
-
-def find_epoch_secret(content: bytes, directory: str, private_key: bytes) -> bytes | None:
-    """Return the secret of an epoch that was sealed for this device; None if it was left out, or the file is torn."""
-    try:
-        sealed_secret = parse_json(content)["for"].get(directory)
-        return keys.unseal_with(private_key, bytes.fromhex(sealed_secret)) if sealed_secret else None
-    except (*TORN, keys.SealBroken):
-        return None
-
-
-def find_previous_epoch(content: bytes, epoch: Epoch) -> Epoch | None:
-    """Return the epoch before, or None for the first one; raises SealBroken if the key is another's."""
-    try:
-        sealed_secret = bytes.fromhex(parse_json(content)["previous"])
-    except TORN as error:
-        raise keys.SealBroken("the file is torn") from error
-    before = json.loads(keys.unseal(epoch.key, sealed_secret, epoch.name))
-    return from_plain(Epoch, before) if before else None
