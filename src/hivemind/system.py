@@ -43,10 +43,7 @@ def lock_file(path: str, *, is_waiting: bool = True, timeout_seconds: float | No
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if is_waiting and timeout_seconds is None:
-            _wait_for_lock(descriptor)
-        else:
-            _lock_within(descriptor, timeout_seconds if is_waiting and timeout_seconds else 0.0)
+        _lock_within(descriptor, timeout_seconds if is_waiting else 0.0)
         # The system releases a lock when its process ends, however it ends.
         try:
             yield
@@ -56,19 +53,14 @@ def lock_file(path: str, *, is_waiting: bool = True, timeout_seconds: float | No
         os.close(descriptor)
 
 
-def _wait_for_lock(descriptor: int) -> None:
-    if sys.platform == "win32":
-        # The waiting variant of Windows tries once a second; hooks have less time.
-        while not _try_lock(descriptor):
-            time.sleep(POLL_SECONDS)
-    else:
+def _lock_within(descriptor: int, seconds: float | None) -> None:
+    # The waiting variant of Windows tries once a second; hooks have less time.
+    if seconds is None and sys.platform != "win32":
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
-def _lock_within(descriptor: int, seconds: float) -> None:
-    end = time.monotonic() + seconds
+        return
+    end = None if seconds is None else time.monotonic() + seconds
     while not _try_lock(descriptor):
-        if time.monotonic() >= end:
+        if end is not None and time.monotonic() >= end:
             raise BlockingIOError("another process holds the lock")
         time.sleep(POLL_SECONDS)
 

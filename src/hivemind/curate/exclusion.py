@@ -54,6 +54,4 @@ def find_verdict(store: Store, memory_id: str) -> Exclusion | None:
                 verdict = None if event.batch.startswith(f"{BATCH}-") else Exclusion.RETRACTED
             case MemoryRestored():
                 verdict = None
-            case _:
-                continue
     return verdict

@@ -94,8 +94,6 @@ def find_rolled_back(events: Iterable[Event]) -> set[EventId]:
                 rollbacks[fact.rollback] = fact.undone
             case RollbackUndone() as fact:
                 rollbacks.pop(fact.rollback, None)
-            case _:
-                pass
     return {event_id for event_ids in rollbacks.values() for event_id in event_ids}
 
 

@@ -16,7 +16,7 @@ from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, PassageHit, Row, Vector
 from hivemind.store.projections import session_passages, words
 from hivemind.store.projections.vectors import SESSION_SCOPE, checksum, hash_place
-from hivemind.store.visibility import MAX_MATCHES, VISIBLE, bind_sight, pick_rare_words
+from hivemind.store.visibility import MAX_MATCHES, VISIBLE, bind_filters, bind_sight, pick_rare_words
 from hivemind.text.thesaurus import expand_question
 from hivemind.text.tokenise import extract_phrases, extract_terms, is_unspaced
 
@@ -178,7 +178,7 @@ class SqliteSearch:
         )
         if not expression:
             return []
-        values = session_passages.bind_filters(query) | WEIGHTS | {"asked": expression, "limit": limit}
+        values = bind_filters(query) | WEIGHTS | {"asked": expression, "limit": limit}
         rows = self._db.execute(SEARCH_SESSIONS, values | {"looked_at": MANY_PER_HIT * limit})
         if len(rows) < limit:
             rows = self._db.execute(SEARCH_SESSIONS, values | {"looked_at": -1})

@@ -13,9 +13,9 @@ from hivemind.model.events import Event, MemoryErased, ObservationCompleted, Obs
 from hivemind.model.ids import EventId, SessionId
 from hivemind.model.recall import Query
 from hivemind.model.session import ObservationFields, ObservationKind
-from hivemind.store.database import Database, Row, Vector
+from hivemind.store.database import Database, Vector
 from hivemind.store.projections import sessions, vectors
-from hivemind.store.visibility import SESSION_VISIBLE, bind_sight
+from hivemind.store.visibility import SESSION_VISIBLE, bind_filters
 from hivemind.text.tokenise import MAX_PASSAGE_CHARACTERS, split_identifiers, split_passages
 
 TABLES = ("session_word_counts", "session_words", "session_passages")
@@ -147,7 +147,8 @@ def read_visible(db: Database, query: Query, keys: Iterable[int]) -> dict[int, S
         f"{SELECT_PASSAGES} WHERE {VISIBLE_PASSAGE} AND p.key IN (SELECT value FROM json_each(:keys))",
         bind_filters(query) | {"keys": json.dumps(list(keys))},
     )
-    return {row[0]: parse_row(row) for row in rows}
+    fields = ([*row[:6], ObservationKind(row[6]), *map(bool, row[7:-1]), _unpack(row[-1])[0]] for row in rows)
+    return {values[0]: SessionPassage(*values) for values in fields}
 
 
 def read_visible_vectors(db: Database, query: Query, model: str, vector_keys: Iterable[int]) -> list[Vector]:
@@ -159,22 +160,6 @@ def read_visible_vectors(db: Database, query: Query, model: str, vector_keys: It
         bind_filters(query) | {"model": model, "keys": json.dumps(list(vector_keys))},
     )
     return [Vector(*row) for row in rows]
-
-
-def bind_filters(query: Query) -> dict[str, object]:
-    """The values for the parameters of ``VISIBLE_PASSAGE``."""
-    filters = {"agent": query.agent, "since": query.since, "until": query.until, "as_of": query.as_of}
-    return bind_sight(query.sight) | filters
-
-
-def parse_row(row: Row) -> SessionPassage:
-    """A row of ``SELECT_PASSAGES``."""
-    key, observation, session_id, agent, repo, at, seen, *flags, content = row
-    is_command, is_failed, is_subagents = map(bool, flags)
-    return SessionPassage(
-        key, observation, session_id, agent, repo, at, ObservationKind(seen), is_command, is_failed, is_subagents,
-        _unpack(content)[0],
-    )  # fmt: skip
 
 
 def find_missing_vectors(db: Database, limit: int) -> list[tuple[int, str]]:

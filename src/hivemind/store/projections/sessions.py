@@ -84,8 +84,6 @@ def apply(db: Database, event: Event) -> None:
             )
         case MemoryErased() | ObservationsDropped() as fact:
             _remove(db, fact.bodies)
-        case _:
-            return
 
 
 def _add(db: Database, event: Event, fact: ObservationMade) -> None:

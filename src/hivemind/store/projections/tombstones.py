@@ -69,8 +69,6 @@ def apply(db: Database, event: Event) -> None:
         case EntriesRefused() as fact:
             for memory_id in log.find_about_ids(db, fact.bodies):
                 _rebuild(db, memory_id)
-        case _:
-            return
 
 
 def find_refusal(
@@ -134,8 +132,6 @@ def _rebuild(db: Database, memory_id: str) -> None:
             case MemoryRestored():
                 # Restoring lifts a rejection or retraction, but not an erasure.
                 reversible_rows = []
-            case _:
-                continue
     db.many("INSERT INTO tombstones VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", [*erased_rows, *reversible_rows])
     text_rows = [(memory_id, place, *text) for place, text in enumerate(dict.fromkeys(texts))]
     db.many("INSERT INTO erased_texts VALUES (?, ?, ?, ?)", text_rows)
