@@ -86,12 +86,7 @@ class Store(Closeable):
 
     def record(self, events: Iterable[Event]) -> list[Event]:
         """Append the events that are new and update the projections, all in one transaction."""
-        with self.db.transaction():
-            self._recheck()
-            added = log.append(self.db, self.device, map(self.load_gate().admit, events))
-            projector.apply(self.db, added)
-        self._discard_cues(event for _, event in added)
-        return [event for _, event in added]
+        return self._write(lambda: log.append(self.db, self.device, map(self.load_gate().admit, events)))
 
     def record_receipt(self, event: Event) -> None:
         """Record what was shown to somebody; a hub may do so a moment later."""
@@ -102,12 +97,19 @@ class Store(Closeable):
 
         ``is_shared`` says whether they come from a team, not from another machine of the same person.
         """
+        return self._write(lambda: chains.append_received(self.db, entries, is_shared=is_shared))
+
+    def _write(self, append: Callable[[], list[tuple[int, Event]]]) -> list[Event]:
         with self.db.transaction():
             self._recheck()
-            added = chains.append_received(self.db, entries, is_shared=is_shared)
+            added = append()
             projector.apply(self.db, added)
-        self._discard_cues(event for _, event in added)
-        return [event for _, event in added]
+        events = [event for _, event in added]
+        # Receipts and observations, which hooks record all the time, change no memory.
+        if any(isinstance(event.fact, MemoryFact | EntriesRefused) for event in events):
+            self.has_new_memories = True
+            self.discard_cues()
+        return events
 
     def load_gate(self) -> ExclusionGate:
         """Load what keeps erased and rejected texts out of the log."""
@@ -178,23 +180,15 @@ class Store(Closeable):
         if self.directory:
             cue_file.discard(str(self.directory))
 
-    def _discard_cues(self, events: Iterable[Event]) -> None:
-        # Receipts and observations, which hooks record all the time, change no memory.
-        if any(isinstance(event.fact, MemoryFact | EntriesRefused) for event in events):
-            self.has_new_memories = True
-            self.discard_cues()
-
     def checkpoint(self) -> bool:
         """Truncate the write-ahead log, in which erased content stands until then; false if somebody reads from it."""
-        return self._truncate_write_ahead_log(LOCK_TIMEOUT_SECONDS)
+        assert isinstance(self.db, Sqlite)
+        return self.db.checkpoint(LOCK_TIMEOUT_SECONDS)
 
     def try_checkpoint(self) -> bool:
         """Do the same, but do not wait long for a reader; for those who try again later."""
-        return self._truncate_write_ahead_log(SHORT_TIMEOUT_SECONDS)
-
-    def _truncate_write_ahead_log(self, timeout_seconds: float) -> bool:
         assert isinstance(self.db, Sqlite)
-        return self.db.checkpoint(timeout_seconds)
+        return self.db.checkpoint(SHORT_TIMEOUT_SECONDS)
 
     def clear_residue(self, at: str) -> list[ErasedLocation]:
         """Places outside this store that may still hold erased content, with their state; a local store has none."""
