@@ -8,7 +8,7 @@ from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import format_timestamp, next_timestamp
 from hivemind.model.events import Event, Fact
 from hivemind.model.free_text import change_text
-from hivemind.model.ids import EventId, new_event_id
+from hivemind.model.ids import EventId, Timestamp, new_event_id
 from hivemind.model.memory import Channel, Memory, Writer
 from hivemind.model.scope import Scope
 
@@ -30,7 +30,7 @@ class EventFactory:
         *,
         channel: Channel | None = None,
         id: EventId | None = None,
-        at: str = "",
+        at: Timestamp = "",
         actor: str = "",
     ) -> Event:
         """Make the event of a fact, redacted."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import When
-from hivemind.model.ids import MemoryId, derive_id
+from hivemind.model.ids import MemoryId, Timestamp, derive_id
 from hivemind.model.memory import Kind, Source, Trace
 from hivemind.model.metadata import NO_METADATA, MetadataValue
 from hivemind.model.scope import Scope
@@ -53,7 +53,7 @@ class Proposal:
     edits: tuple[Observation, ...] = ()
     """Edits from which the related code is found."""
     confidence: float = 0.7
-    said_at: str = ""
+    said_at: Timestamp = ""
     """When it was said or committed, which may be long before it is proposed."""
 
     @property
@@ -77,7 +77,7 @@ class ForeignNote:
     """The repository it is about; empty if it is about the person."""
     file: str = ""
     lines: str = ""
-    written_at: str = ""
+    written_at: Timestamp = ""
     """When it was written; empty if nobody knows."""
     links: tuple[str, ...] = ()
 

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from hivemind.formats.dataclass import dataclass
-from hivemind.model.ids import OwnId
+from hivemind.model.ids import OwnId, Timestamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Erasure:
     """The receipt of an erasure."""
 
     memories: tuple[str, ...]
-    at: str
+    at: Timestamp
     places: tuple[ErasedLocation, ...]
     batch: str = ""
     """Marks all log entries that belong to this erasure."""

@@ -390,7 +390,7 @@ class Event:
     """A fact with its time, author, channel, scope and repository."""
 
     id: EventId
-    at: str
+    at: Timestamp
     actor: str
     channel: Channel
     scope: Scope
@@ -403,8 +403,8 @@ class Event:
 
     @classmethod
     def read(
-        cls, content: str, id: str, at: str, actor: str, channel: str, scope: str, repo: str, session: str, batch: str,
-        fact: str,
+        cls, content: str, id: str, at: Timestamp, actor: str, channel: str, scope: str, repo: str, session: str,
+        batch: str, fact: str,
     ) -> Self:  # fmt: skip
         """The event from the fields of a log entry."""
         return cls(

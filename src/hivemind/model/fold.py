@@ -29,7 +29,7 @@ from hivemind.model.events import (
     MemoryVerified,
     RollbackUndone,
 )
-from hivemind.model.ids import EventId, MemoryId, shorten_id
+from hivemind.model.ids import EventId, MemoryId, Timestamp, shorten_id
 from hivemind.model.memory import Channel, ConflictingEdit, Memory, Source, Status, Trust
 
 INITIAL_FIELDS, REVISABLE_FIELDS = (
@@ -135,7 +135,7 @@ def _put_bases_first(events: list[Event], bases: dict[EventId, str]) -> list[Eve
     return ordered_events
 
 
-def _drop_settled_rivals(memory: Memory | None, settled_ids: set[EventId], at: str) -> Memory | None:
+def _drop_settled_rivals(memory: Memory | None, settled_ids: set[EventId], at: Timestamp) -> Memory | None:
     """Remove conflicting edits that somebody decided about, whether edit or decision arrived first."""
     if memory is None or settled_ids.isdisjoint(rival.id for rival in memory.rivals):
         return memory
@@ -275,7 +275,7 @@ def _restore(memory: Memory, event: Event) -> Memory:
     return _update_dispute(replace(memory, status=status, superseded_by=None, revised_at=event.at), event.at)
 
 
-def _update_dispute(memory: Memory, at: str) -> Memory:
+def _update_dispute(memory: Memory, at: Timestamp) -> Memory:
     """Mark an active memory as disputed while contradictions or conflicting edits exist, and as active after."""
     if memory.status not in (Status.ACTIVE, Status.DISPUTED):
         return memory

@@ -6,7 +6,7 @@ from typing import Literal
 
 from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import Anchor
-from hivemind.model.ids import EventId, ForeignId, MemoryId, SessionId
+from hivemind.model.ids import EventId, ForeignId, MemoryId, SessionId, Timestamp
 from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Choice, Scope
 
@@ -114,8 +114,8 @@ class Period:
     """When a memory is valid: from its start to the earlier of two ends; an empty end means no end."""
 
     start: str
-    valid_to: str = ""
-    expires_at: str = ""
+    valid_to: Timestamp = ""
+    expires_at: Timestamp = ""
 
     @property
     def end(self) -> str:
@@ -173,7 +173,7 @@ class ConflictingEdit:
 
     id: EventId
     by: str
-    at: str
+    at: Timestamp
     text: str
 
 
@@ -191,8 +191,8 @@ class Memory:
     channel: Channel
     trust: Trust
     status: Status
-    recorded_at: str
-    revised_at: str
+    recorded_at: Timestamp
+    revised_at: Timestamp
     tags: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
     links: tuple[str, ...] = ()
@@ -202,11 +202,11 @@ class Memory:
     subject: str = ""
     """One current value per scope and subject, such as ``deploy-target`` or ``REQ-12``."""
     confidence: float = 1.0
-    valid_from: str = ""
-    valid_to: str = ""
-    expires_at: str = ""
-    verify_by: str = ""
-    last_verified_at: str = ""
+    valid_from: Timestamp = ""
+    valid_to: Timestamp = ""
+    expires_at: Timestamp = ""
+    verify_by: Timestamp = ""
+    last_verified_at: Timestamp = ""
     supersedes: tuple[MemoryId, ...] = ()
     superseded_by: MemoryId | None = None
     contradicts: tuple[MemoryId, ...] = ()
@@ -220,7 +220,7 @@ class Memory:
     rivals: tuple[ConflictingEdit, ...] = ()
     """Edits based on an older version, until somebody settles the dispute."""
     metadata: Metadata = NO_METADATA
-    disputed_at: str = ""
+    disputed_at: Timestamp = ""
     """Since when it is disputed; empty if it is not."""
     edited_by: str = ""
     """The person or agent of the last edit; empty if nobody edited it."""
@@ -274,15 +274,15 @@ class Memory:
         """When it is valid; starts at the time of recording if nobody set a start."""
         return Period(self.valid_from or self.recorded_at, self.valid_to, self.expires_at)
 
-    def is_expired(self, now: str) -> bool:
+    def is_expired(self, now: Timestamp) -> bool:
         """Whether it is past its expiry date, so that recall leaves it out."""
         return bool(self.expires_at) and self.expires_at <= now
 
-    def is_valid(self, now: str) -> bool:
+    def is_valid(self, now: Timestamp) -> bool:
         """Whether what it says is true now, by its own account."""
         return self.valid_from <= now and (not self.valid_to or self.valid_to > now)
 
-    def is_overdue(self, now: str) -> bool:
+    def is_overdue(self, now: Timestamp) -> bool:
         """Whether its date for verification has passed without one."""
         return bool(self.verify_by) and self.verify_by <= now and self.last_verified_at < self.verify_by
 

@@ -6,7 +6,7 @@ from typing import overload
 
 from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import RelatedFile, SharedSession
-from hivemind.model.ids import EventId, MemoryId, ReceiptId, SessionId
+from hivemind.model.ids import EventId, MemoryId, ReceiptId, SessionId, Timestamp
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Choice, Scope, Visibility
@@ -45,12 +45,12 @@ class Query:
 
     text: str
     sight: Visibility
-    now: str
+    now: Timestamp
     limit: int
     max_tokens: int
-    as_of: str = ""
+    as_of: Timestamp = ""
     """Search the memories as they were stored at this time."""
-    true_at: str = ""
+    true_at: Timestamp = ""
     """Search for what was valid at this time, by what is known today."""
     detail: Detail = Detail.STANDARD
     scope: Scope | None = None
@@ -58,9 +58,9 @@ class Query:
     tags: tuple[str, ...] = ()
     agent: str = ""
     """Only memories that this agent brought."""
-    since: str = ""
+    since: Timestamp = ""
     """Only memories recorded at or after this time, and before ``until``."""
-    until: str = ""
+    until: Timestamp = ""
     statuses: tuple[Status, ...] = (Status.ACTIVE, Status.DISPUTED)
     wants_more: bool = False
     """Whether the caller has set the limit, and so asks for all that is near up to it."""
@@ -128,7 +128,7 @@ class SessionHit:
     """The step of the session."""
     agent: str
     repo: str
-    at: str
+    at: Timestamp
     what: str
     """What it quotes: a prompt, a reply, a command, a failed command, or the name of an edited file."""
     text: str
@@ -184,7 +184,7 @@ class Receipt:
 
     id: ReceiptId
     memory_id: MemoryId
-    at: str
+    at: Timestamp
     actor: str
     session_id: str
     query: str

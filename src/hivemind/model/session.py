@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from hivemind.formats.dataclass import dataclass
-from hivemind.model.ids import ForeignId, SessionId
+from hivemind.model.ids import ForeignId, SessionId, Timestamp
 
 MAX_RAW_CHARACTERS = 72 * 1024
 """Characters of unreadable input that are kept for the quarantine."""
@@ -60,7 +60,7 @@ class Observation(ObservationFields):
 
     source_id: str
     """The agent's own id of this step, so that a step seen twice is recorded once."""
-    at: str = ""
+    at: Timestamp = ""
     turn: str = ""
     """The agent's id of the turn, if its messages have no ids; then their text is part of the source id."""
 
@@ -83,8 +83,8 @@ class Session:
     agent: str
     repo: str
     directory: str
-    started_at: str
-    last_seen_at: str
+    started_at: Timestamp
+    last_seen_at: Timestamp
     observations: int
     task: str
     """The first request of a person that says what to do; else their first words."""
@@ -110,7 +110,7 @@ class CommandRun:
     command: str
     exit_code: int | None
     failed: bool
-    at: str
+    at: Timestamp
     output: str
 
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
-from hivemind.model.ids import MemoryId
+from hivemind.model.ids import MemoryId, Timestamp
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 
@@ -41,7 +41,7 @@ class PassageHit(NamedTuple):
     kind: str
     trust: int
     repo: str
-    revised_at: str
+    revised_at: Timestamp
     text: str
     context: str
     score: float

@@ -30,7 +30,7 @@ from hivemind.model.events import (
     decode_fact,
     encode_fact,
 )
-from hivemind.model.ids import EventId, MemoryId, derive_id
+from hivemind.model.ids import EventId, MemoryId, Timestamp, derive_id
 from hivemind.model.review import Selection
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
@@ -137,7 +137,7 @@ class LogEntry:
     device_seq: int
     fact: str
     about: str
-    at: str
+    at: Timestamp
     actor: str
     channel: str
     scope: str

@@ -9,7 +9,7 @@ from hivemind.errors import AmbiguousId, NotFound
 from hivemind.formats.codec import from_plain, to_json
 from hivemind.model.events import EntriesRefused, Event, MemoryFact
 from hivemind.model.fold import HistoryStep, build_history, fold_memory
-from hivemind.model.ids import MemoryId, shorten_id
+from hivemind.model.ids import MemoryId, Timestamp, shorten_id
 from hivemind.model.memory import Kind, Memory
 from hivemind.model.metadata import NO_METADATA
 from hivemind.model.recall import Query
@@ -258,7 +258,7 @@ def has_others(db: Database, query: Query, ids: Iterable[str]) -> bool:
     return db.value(sql, bind_filters(query) | {"ids": json.dumps(list(ids))}) is not None
 
 
-def get_as_of(db: Database, memory_id: str, moment: str) -> Memory | None:
+def get_as_of(db: Database, memory_id: str, moment: Timestamp) -> Memory | None:
     """The memory as it was at that time; None if it did not exist."""
     return fold_memory(event for event in log.read_events_about(db, memory_id) if event.at <= moment)
 
@@ -380,7 +380,7 @@ def count_by_status(db: Database, sight: Visibility) -> list[Row]:
     )
 
 
-def count_by_day(db: Database, sight: Visibility, since: str) -> list[Row]:
+def count_by_day(db: Database, sight: Visibility, since: Timestamp) -> list[Row]:
     """Numbers of visible memories by day recorded and current status; an empty day stands for all days before."""
     return db.execute(
         "SELECT CASE WHEN m.recorded_at >= :since THEN substr(m.recorded_at, 1, 10) ELSE '' END, m.status, count(*)"

@@ -6,7 +6,7 @@ from dataclasses import astuple
 
 from hivemind.formats.codec import from_row
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
-from hivemind.model.ids import EventId, MemoryId, ReceiptId
+from hivemind.model.ids import EventId, MemoryId, ReceiptId, Timestamp
 from hivemind.model.recall import Occasion, Receipt, Spent
 from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, Row
@@ -105,7 +105,7 @@ def find_session_queries(db: Database, observations: Iterable[str]) -> list[tupl
     return [(EventId(row[0]), row[1]) for row in rows]
 
 
-def count_uses(db: Database, memory_ids: Iterable[str], since: str) -> dict[str, int]:
+def count_uses(db: Database, memory_ids: Iterable[str], since: Timestamp) -> dict[str, int]:
     """How often each of these memories answered a question since then; those that never did are left out."""
     rows = db.execute(
         "SELECT memory_id, count(*) FROM receipts WHERE memory_id IN (SELECT value FROM json_each(?)) AND at >= ?"
@@ -153,7 +153,7 @@ def summarise_sessions(db: Database) -> list[Spent]:
     return [from_row(Spent, row) for row in rows]
 
 
-def summarise_since(db: Database, sight: Visibility, since: str, actor: str = "") -> Row:
+def summarise_since(db: Database, sight: Visibility, since: Timestamp, actor: str = "") -> Row:
     """Sessions reached, memories shown, briefs, answers, hints at actions and warnings since then."""
     return db.execute(
         "SELECT count(DISTINCT CASE WHEN r.session_id <> '' THEN r.session_id END), count(DISTINCT r.memory_id),"
@@ -166,7 +166,7 @@ def summarise_since(db: Database, sight: Visibility, since: str, actor: str = ""
     )[0]
 
 
-def count_by_day(db: Database, since: str) -> list[Row]:
+def count_by_day(db: Database, since: Timestamp) -> list[Row]:
     """Per day: recalls, recalls with something to verify, briefs, and tokens of briefs."""
     return db.execute(
         "SELECT substr(at, 1, 10), count(DISTINCT CASE WHEN is_unasked = 0 THEN id END),"

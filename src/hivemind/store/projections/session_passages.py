@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
-from hivemind.model.ids import EventId, SessionId
+from hivemind.model.ids import EventId, SessionId, Timestamp
 from hivemind.model.recall import Query
 from hivemind.model.session import ObservationFields, ObservationKind
 from hivemind.store.database import Database, Vector
@@ -65,7 +65,7 @@ class SessionPassage:
     session_id: SessionId
     agent: str
     repo: str
-    at: str
+    at: Timestamp
     seen: ObservationKind
     is_command: bool
     is_failed: bool

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hivemind.errors import AmbiguousId, NotFound
 from hivemind.formats.codec import from_plain, from_row
 from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
-from hivemind.model.ids import EventId
+from hivemind.model.ids import EventId, Timestamp
 from hivemind.model.scope import Visibility
 from hivemind.model.session import FEWEST_REQUEST_WORDS, Observation, Session
 from hivemind.store import log
@@ -69,7 +69,7 @@ class DroppableObservation(NamedTuple):
     """An observation that may be deleted, and the bytes that frees."""
 
     id: EventId
-    at: str
+    at: Timestamp
     size: int
 
 
@@ -149,7 +149,7 @@ def get(db: Database, prefix: str, sight: Visibility) -> Session:
     return exact[0]
 
 
-def find_active_since(db: Database, moment: str) -> set[str]:
+def find_active_since(db: Database, moment: Timestamp) -> set[str]:
     """Ids of the sessions that were active after a time and have not ended since."""
     rows = db.execute(
         "SELECT s.id FROM sessions s WHERE s.last_seen_at > ? AND NOT EXISTS (SELECT 1 FROM observations o"
