@@ -91,7 +91,14 @@ def acknowledged_before_applied() -> list[Change]:
 
 def private_leaks() -> list[Change]:
     """Everything goes into the chain that is shared."""
-    return [(log, "_chain_for", lambda db, device, key, event: log.derive_shared_chain(device))]
+    real = log.append
+
+    def append(db: Database, device: str, events: Any) -> Any:
+        shared = log.derive_shared_chain(device)
+        log.ensure_chain(db, shared, is_shared=True)
+        return real(db, shared, events)
+
+    return [(log, "append", append)]
 
 
 def private_leaks_past_the_database() -> list[Change]:
