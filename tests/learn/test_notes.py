@@ -226,6 +226,15 @@ def test_the_notes_of_every_agent_that_keeps_readable_ones_are_found(
     }
 
 
+def test_notes_about_a_folder_that_is_not_known_are_not_about_the_person(mind: Hivemind, user: Path) -> None:
+    storage = user / ".config/Code/User/workspaceStorage/ab12"
+    write(storage / "workspace.json", json.dumps({"folder": "file:///somewhere/else"}))
+    write(storage / "GitHub.copilot-chat/memory-tool/memories/repo/env.md", "The venv lies in .direnv/python there.\n")
+    write(user / ".gemini/tmp/0000/memory/MEMORY.md", "- The linter is run by another hook\n")
+
+    assert mind.files.sync_notes(home=user).notes == 0
+
+
 def test_a_link_out_of_the_folder_is_not_followed(mind: Hivemind, user: Path, tmp_path: Path) -> None:
     secret = write(tmp_path / "outside" / "diary.md", "- Nobody should ever read this line\n")
     folder = claude_folder(user, tmp_path)
