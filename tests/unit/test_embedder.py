@@ -13,14 +13,10 @@ from hivemind.recall.embedder import (
     END,
     HEAD_WIDTH,
     HEADS,
-    LARGE_TILES,
     LAYERS,
     MAX_TOKENS,
-    SMALL_TILES,
     START,
     Embedder,
-    ShippedModel,
-    Tiling,
     load_default,
 )
 from hivemind.recall.tokenizer import Tokenizer
@@ -67,12 +63,11 @@ def test_vectors_are_those_of_the_reference(embedder: Embedder) -> None:
     assert np.allclose(vectors @ vectors.T, LIKENESS, atol=1e-2)
 
 
-@pytest.mark.parametrize("tiling", [SMALL_TILES, LARGE_TILES])
 @pytest.mark.parametrize("words", [20, 90, MAX_TOKENS])
-def test_a_text_of_any_length_has_the_vector_of_plain_products(tiling: Tiling, words: int) -> None:
+def test_a_text_of_any_length_has_the_vector_of_plain_products(embedder: Embedder, words: int) -> None:
     text = " ".join((ANSWER.split() * words)[:words])
 
-    assert np.allclose(ShippedModel(Weights.read(), tiling).embed([text])[0], compute_plainly(text), atol=1e-5)
+    assert np.allclose(embedder.embed([text])[0], compute_plainly(text), atol=1e-5)
 
 
 def compute_plainly(text: str) -> NDArray[np.float64]:

@@ -27,22 +27,6 @@ WORDING_TOKENS = 128
 """Of a sentence; the longest that people are judged by have fewer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tiling:
-    """Into what parts products are cut; the results are the same but for rounding."""
-
-    chunk_rows: int
-    """Tokens of a text that are computed together."""
-    block_width: int
-    """Columns of a weight matrix that are multiplied at once."""
-
-
-# With AVX-512, OpenBLAS multiplies without first copying both sides into another order, if a product has less than a
-# million multiplications: 40 x 384 x 64. Elsewhere it always copies, and large products repay that best.
-SMALL_TILES = Tiling(chunk_rows=40, block_width=64)
-LARGE_TILES = Tiling(chunk_rows=MAX_TOKENS, block_width=HEADS * HEAD_WIDTH)
-
-
 class Embedder(Protocol):
     """Turns texts into vectors whose dot product measures how close they are in meaning."""
 
@@ -81,7 +65,7 @@ class ShippedModel:
     name = SHIPPED_MODEL
     dimension = HEADS * HEAD_WIDTH
 
-    def __init__(self, weights: ModelTensors, tiling: Tiling | None = None) -> None:
+    def __init__(self, weights: ModelTensors) -> None:
         """Unpack the layers; embeddings of words stay in the file until a text needs them, which keeps memory small."""
         self._tokenizer = Tokenizer(weights.merges)
         self._words, self._word_scales = weights.tensor("words.weight"), weights.floats("words.scale")
@@ -89,13 +73,12 @@ class ShippedModel:
         self._norm = _load_norm(weights, "ln")
         # In one piece, which the system backs with large pages: that halves the time it takes to fill.
         squares = np.empty((LAYERS, 12, self.dimension, self.dimension), np.float32)
-        tiling = tiling or _choose_tiling()
-        self._layers = [_load_layer(weights, f"layers.{number}", squares[number], tiling) for number in range(LAYERS)]
+        self._layers = [_load_layer(weights, f"layers.{number}", squares[number]) for number in range(LAYERS)]
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return one row of unit length for each text, in the same order; the end of a long text is ignored.
 
-        Texts are embedded one by one: a batch would need padding, and with small tiles it is no faster.
+        Texts are embedded one by one: a batch would need padding, and is hardly faster.
         """
         rows = np.empty((len(texts), self.dimension), np.float32)
         for number, text in enumerate(texts):
@@ -148,21 +131,11 @@ class _Norm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Linear:
-    """A weight matrix cut into blocks, as high as a vector and as wide as the tiling says."""
-
-    blocks: Floats
+    weight: Floats
     bias: Floats
 
     def apply(self, x: Floats) -> Floats:
-        down, across, height, width = self.blocks.shape
-        products = np.empty((down, len(x), across * width), np.float32)
-        np.matmul(
-            x.reshape(len(x), 1, down, height).transpose(2, 1, 0, 3),
-            self.blocks,
-            # Written where they belong, so that nothing has to be put together afterwards.
-            out=products.reshape(down, len(x), across, width).swapaxes(1, 2),
-        )
-        y: Floats = products[0] if down == 1 else products.sum(axis=0)
+        y: Floats = x @ self.weight
         y += self.bias
         return y
 
@@ -176,30 +149,20 @@ class _Layer:
     feed_forward_in: _Linear
     feed_forward_out: _Linear
     output_norm: _Norm
-    chunk_rows: int
 
     def apply(self, x: Floats, rows: int) -> Floats:
         """Return the first rows after this layer; each attends to the whole text."""
-        keys_and_values = np.concatenate([self.keys_and_values.apply(part) for part in _cut(x, self.chunk_rows)])
-        keys, values = keys_and_values.reshape(len(x), 2, HEADS, HEAD_WIDTH).transpose(1, 2, 3, 0)
+        keys_and_values = self.keys_and_values.apply(x).reshape(len(x), 2, HEADS, HEAD_WIDTH)
+        keys, values = keys_and_values.transpose(1, 2, 3, 0)
         # In the order in which they are multiplied; BLAS takes twice as long with the other one.
         keys = np.ascontiguousarray(keys)
-        return np.concatenate([self._apply(part, keys, values) for part in _cut(x[:rows], self.chunk_rows)])
-
-    def _apply(self, x: Floats, keys: Floats, values: Floats) -> Floats:
+        x = x[:rows]
         attention = self.attention_output.apply(_attend(self.queries.apply(x), keys, values))
         attention += x
         x = self.attention_norm.apply(attention)
         y = self.feed_forward_out.apply(_double_gelu(self.feed_forward_in.apply(x)))
         y += x
         return self.output_norm.apply(y)
-
-
-def _cut(x: Floats, limit: int) -> list[Floats]:
-    """Cut rows into parts of nearly equal height, because a part of a few rows takes as long as one of many."""
-    parts = -(-len(x) // limit)
-    height = -(-len(x) // parts)
-    return [x[start : start + height] for start in range(0, len(x), height)]
 
 
 def _attend(queries: Floats, keys: Floats, values: Floats) -> Floats:
@@ -233,42 +196,28 @@ def _load_norm(weights: ModelTensors, name: str) -> _Norm:
 
 
 def _load_linear(
-    weights: ModelTensors, name: str, squares: Floats, width: int, *, first: int = 0, factor: float = 1
+    weights: ModelTensors, name: str, squares: Floats, *, first_row: int = 0, factor: float = 1
 ) -> _Linear:
-    """Fill squares with a matrix, from its square with this number on, and multiply it with a factor."""
-    height = ShippedModel.dimension
+    """Fill squares with the rows of a matrix, from this one on, and multiply them with a factor."""
     integers = weights.tensor(f"{name}.weight")
-    rows = slice(first * height, first * height + squares.size // integers.shape[1])
-    integers, scales = integers[rows], weights.floats(f"{name}.scale")[rows] * np.float32(factor)
-    down, across = integers.shape[1] // height, len(integers) // width
-    blocks = np.multiply(
-        integers.reshape(across, width, down, height).transpose(2, 0, 3, 1),
-        scales.reshape(across, 1, width),
-        out=squares.reshape(down, across, height, width),
-    )
-    return _Linear(blocks=blocks, bias=weights.floats(f"{name}.bias")[rows])
+    rows = slice(first_row, first_row + squares.size // integers.shape[1])
+    scales = weights.floats(f"{name}.scale")[rows] * np.float32(factor)
+    weight = np.multiply(integers[rows].T, scales, out=squares.reshape(integers.shape[1], -1))
+    return _Linear(weight=weight, bias=weights.floats(f"{name}.bias")[rows])
 
 
-def _load_layer(weights: ModelTensors, name: str, squares: Floats, tiling: Tiling) -> _Layer:
-    width = tiling.block_width
+def _load_layer(weights: ModelTensors, name: str, squares: Floats) -> _Layer:
     return _Layer(
         # One matrix in the file; the last layer needs all keys and values, and a single query.
-        queries=_load_linear(weights, f"{name}.qkv", squares[:1], width),
-        keys_and_values=_load_linear(weights, f"{name}.qkv", squares[1:3], width, first=1),
-        attention_output=_load_linear(weights, f"{name}.ao", squares[3:4], width),
+        queries=_load_linear(weights, f"{name}.qkv", squares[:1]),
+        keys_and_values=_load_linear(weights, f"{name}.qkv", squares[1:3], first_row=ShippedModel.dimension),
+        attention_output=_load_linear(weights, f"{name}.ao", squares[3:4]),
         attention_norm=_load_norm(weights, f"{name}.aln"),
-        feed_forward_in=_load_linear(weights, f"{name}.f1", squares[4:8], width),
+        feed_forward_in=_load_linear(weights, f"{name}.f1", squares[4:8]),
         # Half, because the GELU before it is doubled.
-        feed_forward_out=_load_linear(weights, f"{name}.f2", squares[8:], width, factor=0.5),
+        feed_forward_out=_load_linear(weights, f"{name}.f2", squares[8:], factor=0.5),
         output_norm=_load_norm(weights, f"{name}.fln"),
-        chunk_rows=tiling.chunk_rows,
     )
-
-
-def _choose_tiling() -> Tiling:
-    # NumPy leaves out what is empty, and calls AVX-512 with its basic extensions X86_V4 from version 2.4 on.
-    features = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", ())
-    return SMALL_TILES if {"AVX512_SKX", "X86_V4"} & set(features) else LARGE_TILES
 
 
 _AVERAGE = np.full(ShippedModel.dimension, 1 / ShippedModel.dimension, np.float32)
