@@ -35,7 +35,7 @@ from hivemind.store.projections import memories, receipts, sessions
 from hivemind.text.clean import validate_text
 
 if TYPE_CHECKING:
-    from hivemind.capture.waiting import WaitingSession
+    from hivemind.capture.intake import WaitingSession
 
 EMBEDDED_PER_RECALL = 32
 """How many passages a recall embeds before it answers; about a third of a second when it is that far behind."""
@@ -156,10 +156,10 @@ class Answers:
             if context.store.directory == context.home:
                 context.has_waiting_lines = True
                 # Imported here for the same reason as below.
-                from hivemind.capture import waiting
+                from hivemind.capture import intake
 
                 with suppress(OSError):
-                    waiting.leave_receipt(str(context.home), event)
+                    intake.leave_receipt(str(context.home), event)
 
     def read_waiting_session(self) -> "WaitingSession | None":
         """Read what the spool has of the author's session; None unless something could not be recorded."""
@@ -167,9 +167,9 @@ class Answers:
         if context.home is None or not context.has_waiting_lines:
             return None
         # Hardly ever needed, and a hook pays for each import.
-        from hivemind.capture import waiting
+        from hivemind.capture import intake
 
-        return waiting.read_session(str(context.home), context.author.session_id)
+        return intake.read_session(str(context.home), context.author.session_id)
 
     def brief(self) -> Recall:
         """Return the brief of this repository; empty if the session got it already."""

@@ -11,7 +11,7 @@ from hivemind.agents.decoder import redact_observation
 from hivemind.app.context import Context
 from hivemind.app.quarantine import set_aside
 from hivemind.app.trees import locate_tree
-from hivemind.capture import intake, quarantine, spool, waiting
+from hivemind.capture import intake, quarantine, spool
 from hivemind.curate.event_factory import EventFactory
 from hivemind.errors import StoreError, StoreUnwritable
 from hivemind.formats import timestamps
@@ -74,8 +74,8 @@ class Observations:
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
 
         def record(page: Sequence[intake.SpoolLine]) -> int:
-            read = list(intake.parse_spool_lines(line for line in page if not waiting.is_receipt(line)))
-            receipts = [waiting.parse_receipt(line) for line in page if waiting.is_receipt(line)]
+            read = list(intake.parse_spool_lines(line for line in page if not intake.is_receipt(line)))
+            receipts = [intake.parse_receipt(line) for line in page if intake.is_receipt(line)]
             arrivals = [arrival for arrival in read if isinstance(arrival, intake.Arrival)]
             events = [observation_event(context.factory, arrival, tree(arrival.directory).id) for arrival in arrivals]
             # What is learned from a session later must be found again after its tree's remote has changed.
