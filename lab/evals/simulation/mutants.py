@@ -63,7 +63,11 @@ def last_writer_wins() -> list[Change]:
 def approval_settles_all() -> list[Change]:
     """To approve is to decide also about edits that the reviewer never saw."""
     return [
-        (fold, "_drop_settled_rivals", lambda memory, settled_ids: memory and dataclasses.replace(memory, rivals=()))
+        (
+            fold,
+            "_drop_settled_rivals",
+            lambda memory, settled_ids, at: memory and dataclasses.replace(memory, rivals=()),
+        )
     ]
 
 
@@ -138,7 +142,7 @@ def teams_mix() -> list[Change]:
 def gaps_pass() -> list[Change]:
     """An entry is put at the end of a chain without asking what it follows."""
 
-    def go_on(db: Database, header: wire.Header, *, is_shared: bool) -> tuple[int, bool]:
+    def go_on(db: Database, header: wire.Header, *, is_shared: bool, has_content: bool) -> tuple[int, bool]:
         key, _, _ = log.ensure_chain(db, header.device, is_shared=is_shared)
         db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
         return log.add_header(db, key, header), False
