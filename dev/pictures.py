@@ -19,10 +19,10 @@ from rich.text import Text
 
 from dev.tutorial import Terminal
 from hivemind import Hivemind
-from hivemind.app.demo import Demo, build_demo
-from hivemind.entrypoints.viewer import build
-from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, load_key, make_site
+from hivemind.cli.demo import Demo, build_demo
 from hivemind.settings import Settings
+from hivemind.viewer import build
+from hivemind.viewer.local import LoginLinks, MindPool, load_key, make_site
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 COLUMNS = 88

@@ -17,13 +17,13 @@ import click
 from fastapi import FastAPI
 
 from hivemind import agents
-from hivemind.app import VECTOR_FUNCTIONS
-from hivemind.entrypoints.cli import hivemind
-from hivemind.entrypoints.cli.framework import EXIT_CODES, OTHER_CODES
-from hivemind.entrypoints.http.routes import ERRORS, router
-from hivemind.entrypoints.mcp.tools import TOOLS
+from hivemind.cli import hivemind
+from hivemind.cli.framework import EXIT_CODES, OTHER_CODES
+from hivemind.hub.http.routes import ERRORS, router
+from hivemind.mcp.tools import TOOLS
 from hivemind.model.events import FACTS
 from hivemind.settings import FILE_ONLY, Settings, read_meanings
+from hivemind.sql import VECTOR_FUNCTIONS
 from hivemind.store import Store
 from hivemind.store.reader import VIEWS, Reader
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import apsw
 
-from hivemind.app import Hivemind
+from hivemind.hivemind import Hivemind
 from hivemind.model.memory import Kind
 from hivemind.model.scope import Scope
 from hivemind.settings import Settings

@@ -6,7 +6,7 @@ from typing import Any
 
 import click.testing
 
-from hivemind.entrypoints.cli import hivemind
+from hivemind.cli import hivemind
 
 
 def run(*arguments: str, stdin: str | bytes | None = None) -> click.testing.Result:

@@ -1,8 +1,8 @@
 """Compare two notes without a store."""
 
-from hivemind.text.contradiction import Conflict, find_statement_conflict
+from hivemind.memory.contradiction import Conflict, find_statement_conflict
+from hivemind.memory.statements import parse_statements
 from hivemind.text.imprint import normalise
-from hivemind.text.statements import parse_statements
 
 
 def find_conflict(newer: str, older: str) -> Conflict | None:

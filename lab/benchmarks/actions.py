@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hivemind import Hivemind
-from hivemind.curate.detectors import DETECTORS
-from hivemind.curate.session_view import SessionView
 from hivemind.errors import HivemindError
+from hivemind.learning.detectors import DETECTORS
+from hivemind.learning.session_view import SessionView
 from hivemind.model.memory import Channel, Status, Writer
 from hivemind.model.session import Observation
 from hivemind.settings import Settings

@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 from hivemind import Hivemind, agents
-from hivemind.capture import backfill
 from hivemind.model.memory import Channel, Writer
+from hivemind.sessions import backfill
 from hivemind.settings import Settings
 from lab.benchmarks.measure import cpu_and_wall
 

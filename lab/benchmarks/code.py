@@ -29,13 +29,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from hivemind.codebase import git
-from hivemind.codebase.database import select
-from hivemind.codebase.grammar import language_of
-from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.matching import match
-from hivemind.codebase.staleness import assess_change, judge
-from hivemind.codebase.symbols import ParsedFile, outline, parse_file
+from hivemind.code import git
+from hivemind.code.database import select
+from hivemind.code.grammar import language_of
+from hivemind.code.index import CodeIndex
+from hivemind.code.matching import match
+from hivemind.code.staleness import assess_change, judge
+from hivemind.code.symbols import ParsedFile, outline, parse_file
 from hivemind.model.code import BROKEN, FILE, Anchor, Staleness, Symbol, SymbolChange
 from lab.benchmarks import code_changes, code_graph, code_mined, code_names, code_trees
 

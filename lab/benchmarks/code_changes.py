@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from hivemind.codebase import git
-from hivemind.codebase.comparison import Version, WasRenamed, compare_versions, find_version
-from hivemind.codebase.grammar import language_of
-from hivemind.codebase.matching import match
-from hivemind.codebase.related import is_test
-from hivemind.codebase.staleness import assess_change
-from hivemind.codebase.symbols import Definition, ParsedFile, outline, parse_file
-from hivemind.codebase.versions import was_renamed_in_file
+from hivemind.code import git
+from hivemind.code.comparison import Version, WasRenamed, compare_versions, find_version
+from hivemind.code.grammar import language_of
+from hivemind.code.matching import match
+from hivemind.code.related import is_test
+from hivemind.code.staleness import assess_change
+from hivemind.code.symbols import Definition, ParsedFile, outline, parse_file
+from hivemind.code.versions import was_renamed_in_file
 from hivemind.model.code import LOOSE_KINDS, Anchor, Staleness, Symbol
 
 COMMANDS = ("mutations", "refactorings", "pairs", "verdicts")

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from hivemind.codebase import related
-from hivemind.codebase.database import select
-from hivemind.codebase.grammar import family_of
-from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.reading import split_identifier
+from hivemind.code import related
+from hivemind.code.database import select
+from hivemind.code.grammar import family_of
+from hivemind.code.index import CodeIndex
+from hivemind.code.reading import split_identifier
 from hivemind.model.code import Symbol
 from hivemind.text.tokenise import extract_terms
 from lab.benchmarks.content import rank_by_content, read_documents

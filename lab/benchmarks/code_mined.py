@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from hivemind.codebase import git
-from hivemind.codebase.grammar import language_of
-from hivemind.codebase.matching import match
-from hivemind.codebase.symbols import Definition, ParsedFile, outline, parse_file
+from hivemind.code import git
+from hivemind.code.grammar import language_of
+from hivemind.code.matching import match
+from hivemind.code.symbols import Definition, ParsedFile, outline, parse_file
 from hivemind.model.code import Symbol
 from lab.benchmarks.code_changes import FUNCTIONS, LANGUAGES, judge_symbols, never_renamed, walk
 

@@ -11,10 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from hivemind.codebase import git, links
-from hivemind.codebase.database import select
-from hivemind.codebase.grammar import language_of
-from hivemind.codebase.index import CodeIndex
+from hivemind.code import git, links
+from hivemind.code.database import select
+from hivemind.code.grammar import language_of
+from hivemind.code.index import CodeIndex
 
 FORMS = ("{name} retries three times", "`{name}` must not be called twice", "Never call {name}() before start-up")
 SAMPLE = 40

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hivemind.app.hivemind import Hivemind
-from hivemind.codebase import git
+from hivemind.code import git
+from hivemind.hivemind import Hivemind
 from hivemind.settings import Settings
 from lab.benchmarks.measure import BARE, cpu_of
 

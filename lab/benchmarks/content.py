@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.reading import split_identifier
+from hivemind.code.index import CodeIndex
+from hivemind.code.reading import split_identifier
 
 MAX_BYTES = 1_000_000
 _WORD = re.compile(rb"[A-Za-z][A-Za-z0-9_]{2,}")

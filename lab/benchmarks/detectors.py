@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hivemind import agents
-from hivemind.codebase import git
-from hivemind.curate import commits
-from hivemind.curate.detectors import DETECTORS
-from hivemind.curate.lasting import load_judge
-from hivemind.curate.session_view import SessionView
+from hivemind.code import git
+from hivemind.embedding.embedder import load_wording
+from hivemind.learning import commits
+from hivemind.learning.detectors import DETECTORS
+from hivemind.learning.lasting import load_judge
+from hivemind.learning.session_view import SessionView
 from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.recall.embedder import load_wording
 
 SEED = 42
 COMMITS = 1000

@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 
 from hivemind import Hivemind
-from hivemind.app.devices import Choices
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
+from hivemind.sync.devices import Choices
 from lab.benchmarks import results
 from lab.benchmarks.corpus import sentences
 from lab.benchmarks.measure import cpu_and_wall, quantiles

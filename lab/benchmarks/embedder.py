@@ -15,7 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from hivemind.recall.embedder import LAYERS, Embedder, load_default
+from hivemind.embedding.embedder import LAYERS, Embedder, load_default
 from lab.benchmarks.corpus import sentences
 from lab.benchmarks.measure import BARE, cpu_and_wall, cpu_of, quantiles
 
@@ -27,8 +27,8 @@ LONG = (
     "where did we write that down last week?"
 )
 NUMPY = "import numpy"
-MODULES = "import numpy, hivemind.recall.embedder"
-EMBED = "from hivemind.recall.embedder import load_default; load_default().embed(['how do we run migrations'])"
+MODULES = "import numpy, hivemind.embedding.embedder"
+EMBED = "from hivemind.embedding.embedder import load_default; load_default().embed(['how do we run migrations'])"
 
 PRINT_MEMORY = """
 import resource

@@ -36,9 +36,9 @@ import psycopg
 import uvicorn
 from numpy.typing import NDArray
 
-from hivemind.app.team_host import Host
-from hivemind.entrypoints.http import application
 from hivemind.hub.access import Limits
+from hivemind.hub.host import Host
+from hivemind.hub.http import application
 from hivemind.hub.search import WORD
 from hivemind.hub.store import Hub
 from hivemind.model.recall import SHIPPED_MODEL

@@ -21,9 +21,9 @@ IMPORTS = (
     "hivemind",
     "hivemind.errors",
     "click",
-    "hivemind.entrypoints.cli",
+    "hivemind.cli",
     "apsw",
-    "hivemind.app",
+    "hivemind.sql",
     "numpy",
     "rich.table",
 )

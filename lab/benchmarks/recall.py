@@ -28,11 +28,11 @@ from pathlib import Path
 import numpy as np
 
 from hivemind import Hivemind
+from hivemind.embedding import embedder
+from hivemind.embedding.embeddings import SemanticIndex, store_vectors
+from hivemind.embedding.weights import Floats
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Channel, Writer
-from hivemind.recall import embedder
-from hivemind.recall.embeddings import SemanticIndex, store_vectors
-from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
 from hivemind.store.projections import vectors
 from hivemind.text.thesaurus import expand_text

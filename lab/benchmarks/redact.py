@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from hivemind.capture import redact as module
-from hivemind.capture.redact import redact
+from hivemind.sessions import redact as module
+from hivemind.sessions.redact import redact
 from lab.benchmarks.corpus import sentences
 from lab.benchmarks.measure import BARE, cpu_of
 
@@ -27,8 +27,8 @@ PACKAGE = str(Path(module.__file__).parents[2])
 IMPORTS = {
     "bare": "pass",
     "re": "import re",
-    "hivemind": f"import re, sys; sys.path.insert(0, {PACKAGE!r}); import hivemind.capture",
-    "redact": f"import re, sys; sys.path.insert(0, {PACKAGE!r}); import hivemind.capture.redact",
+    "hivemind": f"import re, sys; sys.path.insert(0, {PACKAGE!r}); import hivemind.sessions",
+    "redact": f"import re, sys; sys.path.insert(0, {PACKAGE!r}); import hivemind.sessions.redact",
 }
 """Each does what the previous one does, and one import more."""
 

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hivemind.codebase import git
-from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.related import find_related
+from hivemind.code import git
+from hivemind.code.index import CodeIndex
+from hivemind.code.related import find_related
 from lab.benchmarks.content import count_words, rank_by_content, read_documents
 from lab.benchmarks.measure import quantiles
 

@@ -25,7 +25,7 @@ PAYLOAD = b'{"session_id":"s","cwd":"/tmp","hook_event_name":"PostToolUse","tool
 PAYLOAD += (
     b'"tool_input":{"command":"pytest -q"},"tool_response":{"stdout":"' + b"ok " * 1200 + b'"},"tool_use_id":"t1"}'
 )
-HOOK = str(Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py")
+HOOK = str(Path(str(hivemind.__file__)).parent / "hook.py")
 CLI = "from hivemind.__main__ import main; main()"
 START = b'{"session_id":"s","cwd":"/","hook_event_name":"SessionStart","source":"compact"}'
 STOP = b'{"session_id":"s","cwd":"/","hook_event_name":"Stop"}'

@@ -23,9 +23,9 @@ import uvicorn
 from starlette.requests import Request
 
 from hivemind import Hivemind
-from hivemind.entrypoints.viewer import build
-from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, load_key, make_site
-from hivemind.recall.embeddings import SemanticIndex
+from hivemind.embedding.embeddings import SemanticIndex
+from hivemind.viewer import build
+from hivemind.viewer.local import LoginLinks, MindPool, load_key, make_site
 from lab.benchmarks.measure import cpu_and_wall, quantiles
 from lab.benchmarks.recall import MadeUpWords, RandomVectors, fill, open_memory
 

@@ -1,4 +1,4 @@
-"""Fit the weights of ``text/contradiction.py`` on the pairs that are not held out, print them, and count both parts.
+"""Fit the weights of ``memory/contradiction.py`` on the pairs that are not held out, print them, and count both parts.
 
 The threshold is judged by cross-validation: each voice and each field of work is predicted with weights that were
 fitted without it.
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hivemind.text.contradiction import BIAS, POSSIBLE, WEIGHTS, Difference, compare_statements, measure_evidence
-from hivemind.text.statements import parse_statements
+from hivemind.memory.contradiction import BIAS, POSSIBLE, WEIGHTS, Difference, compare_statements, measure_evidence
+from hivemind.memory.statements import parse_statements
 
 PAIRS = Path(__file__).parents[2] / "tests" / "governance" / "contradictions.jsonl"
 UNRELATED_PAIRS = 1_500

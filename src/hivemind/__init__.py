@@ -14,11 +14,12 @@ returns the vector of a text. All errors are ``HivemindError``; ``hivemind.error
 # Only for type checkers, which know the name; importing typing would cost the hook more than its work.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hivemind.app import Hivemind, connect, embed
     from hivemind.errors import HivemindError
+    from hivemind.hivemind import Hivemind
     from hivemind.model.memory import Kind, Memory
     from hivemind.model.recall import Hit, Recall
     from hivemind.model.scope import Scope
+    from hivemind.sql import connect, embed
 
     open = Hivemind.open
 
@@ -27,14 +28,14 @@ __all__ = ["Hit", "Hivemind", "HivemindError", "Kind", "Memory", "Recall", "Scop
 
 HOMES = {
     "Hit": "hivemind.model.recall",
-    "Hivemind": "hivemind.app",
+    "Hivemind": "hivemind.hivemind",
     "HivemindError": "hivemind.errors",
     "Kind": "hivemind.model.memory",
     "Memory": "hivemind.model.memory",
     "Recall": "hivemind.model.recall",
     "Scope": "hivemind.model.scope",
-    "connect": "hivemind.app",
-    "embed": "hivemind.app",
+    "connect": "hivemind.sql",
+    "embed": "hivemind.sql",
 }
 
 
@@ -43,7 +44,7 @@ def __getattr__(name: str) -> object:
     import importlib
 
     if name == "open":
-        return importlib.import_module("hivemind.app").Hivemind.open
+        return importlib.import_module("hivemind.hivemind").Hivemind.open
     if name in HOMES:
         return getattr(importlib.import_module(HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

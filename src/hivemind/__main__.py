@@ -25,10 +25,10 @@ def main() -> None:
     try:
         if sys.argv[1:] == ["statusline"]:
             # Runs at every change of an agent's screen, so it does not pay for the command line.
-            from hivemind.entrypoints import statusline
+            from hivemind import statusline
 
             return statusline.main()
-        from hivemind.entrypoints.cli import hivemind
+        from hivemind.cli import hivemind
 
         hivemind(prog_name="hivemind")
     except SystemExit as end:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.errors import InvalidInput, did_you_mean
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.paths import data_directory
 from hivemind.system import open_private
 

@@ -10,8 +10,8 @@ import apsw
 import pytest
 
 from hivemind import agents
-from hivemind.capture import backfill
 from hivemind.model.session import Observation, ObservationKind, SkippedInput
+from hivemind.sessions import backfill
 
 T = "2026-03-01T10:00:00.000Z"
 MS = 1772359200000

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hivemind.app import crash_report
-from hivemind.app.devices import Choices
-from hivemind.capture import brief_marker, quarantine, spool
-from hivemind.curate.unfinished import ErasurePlan, save_plan
-from hivemind.entrypoints.viewer.local import load_key
-from hivemind.hub.credentials import Credentials, ProviderLogin, save_credentials
+from hivemind.erase.unfinished import ErasurePlan, save_plan
+from hivemind.maintenance import crash_report
 from hivemind.model.login import ProviderOptions
 from hivemind.model.memory import Channel
 from hivemind.model.session import SkippedInput
+from hivemind.sessions import brief_marker, quarantine, spool
 from hivemind.store import FILE, reserve
+from hivemind.sync.credentials import Credentials, ProviderLogin, save_credentials
+from hivemind.sync.devices import Choices
+from hivemind.viewer.local import load_key
 from tests.anomaly.stores import OBSERVED_AT, lived_in, opened
 from tests.command_line import run
 from tests.conftest import git

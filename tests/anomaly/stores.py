@@ -6,8 +6,8 @@ import string
 from pathlib import Path
 
 from hivemind import Hivemind
-from hivemind.capture import spool
 from hivemind.model.memory import Channel, Writer
+from hivemind.sessions import spool
 from hivemind.settings import Settings
 
 OBSERVED_AT = "2026-01-01T10:00:00.{:06d}Z"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.app.home_check import find_damaged_files
-from hivemind.recall import weights
+from hivemind.embedding import weights
+from hivemind.maintenance.home_check import find_damaged_files
 from hivemind.store import FILE, ID_FILE
 from hivemind.text import thesaurus
 from tests.anomaly.damage import LOG_FILE, Outcome, flip_bits, furnish, try_damage

@@ -16,7 +16,7 @@ import apsw
 import pytest
 
 from hivemind import Hivemind, agents
-from hivemind.entrypoints import hook as hook_file
+from hivemind import hook as hook_file
 from hivemind.model.memory import Kind
 from hivemind.settings import Settings
 from hivemind.store import FILE

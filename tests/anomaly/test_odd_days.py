@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.capture import spool
 from hivemind.errors import StoreTooNew
 from hivemind.model.memory import Status
+from hivemind.sessions import spool
 from hivemind.store import Store, integrity
 from tests.command_line import run
 from tests.conftest import Clock, Open, Tally

@@ -9,8 +9,8 @@ import apsw
 import pytest
 
 from hivemind import agents
-from hivemind.capture import intake
 from hivemind.model.session import Observation, SkippedInput
+from hivemind.sessions import intake
 from tests.agents.test_decode import AT, EDITS, FAILURES, PROMPTS
 from tests.agents.test_transcripts import KEEPERS
 from tests.conftest import Tally

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hivemind import agents
+from hivemind import agents, mcp
 from hivemind.agents import jsonc
-from hivemind.capture import intake, spool
-from hivemind.codebase import repository
-from hivemind.curate import export, files
-from hivemind.entrypoints import mcp
-from hivemind.entrypoints.mcp import protocol
+from hivemind.code import repository
 from hivemind.errors import InvalidInput
+from hivemind.mcp import protocol
 from hivemind.model.session import Observation, SkippedInput
+from hivemind.sessions import intake, spool
 from hivemind.settings import Settings
+from hivemind.transfer import export
+from hivemind.transfer import rules_files as files
 from tests.conftest import Open, Tally
 from tests.hypothesis_profile import examples
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind import Hivemind
-from hivemind.entrypoints import hook
+from hivemind import Hivemind, hook
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.settings import Settings
 from tests.conftest import Open, Tally, git

@@ -9,7 +9,7 @@ import pytest
 
 from hivemind import Hivemind, Scope
 from hivemind.errors import InvalidInput
-from hivemind.formats.untrusted import LimitExceeded, Unreadable, open_regular, read_limited
+from hivemind.text.untrusted import LimitExceeded, Unreadable, open_regular, read_limited
 from tests.command_line import run
 from tests.conftest import Open
 

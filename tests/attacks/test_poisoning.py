@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.capture import spool
 from hivemind.errors import Refused
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Channel, Kind, Memory, Status, Trust
+from hivemind.sessions import spool
 from tests.attacks.samples import injections
 from tests.conftest import AGENT, Clock, Open, Tally, git
 from tests.learn.sessions import told

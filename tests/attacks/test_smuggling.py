@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.capture import spool
+from hivemind.sessions import spool
 from hivemind.text.clean import UNSAFE_CHARACTERS, neutralise
 from tests.command_line import run
 from tests.conftest import Tally

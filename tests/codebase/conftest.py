@@ -8,10 +8,10 @@ from textwrap import dedent
 
 import pytest
 
-from hivemind.codebase import git
-from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.links import find
-from hivemind.codebase.staleness import judge
+from hivemind.code import git
+from hivemind.code.index import CodeIndex
+from hivemind.code.links import find
+from hivemind.code.staleness import judge
 from hivemind.model.code import Anchor, Staleness
 
 

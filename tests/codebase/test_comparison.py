@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase.comparison import CodeDifference, Version, compare_versions
-from hivemind.codebase.symbols import parse_file
+from hivemind.code.comparison import CodeDifference, Version, compare_versions
+from hivemind.code.symbols import parse_file
 from hivemind.model.code import LineChange
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase import git, tree
-from hivemind.codebase.links import find
-from hivemind.codebase.symbols import outline
+from hivemind.code import git, tree
+from hivemind.code.links import find
+from hivemind.code.symbols import outline
 from hivemind.model.code import SymbolChange
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.codebase import grammar
-from hivemind.codebase.grammar import language_of
-from hivemind.codebase.symbols import Outline, outline
+from hivemind.code import grammar
+from hivemind.code.grammar import language_of
+from hivemind.code.symbols import Outline, outline
 
 SAMPLES = Path(__file__).parent / "samples"
 FILES = sorted(SAMPLES.glob("*.sample"))

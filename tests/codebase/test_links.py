@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase.index import MAX_AUTOMATIC_FILES, CodeIndex
-from hivemind.codebase.links import find, find_mentions
-from hivemind.codebase.mentions import surely_names_code
-from hivemind.curate.anchor import find_anchors
+from hivemind.code.anchor import find_anchors
+from hivemind.code.index import MAX_AUTOMATIC_FILES, CodeIndex
+from hivemind.code.links import find, find_mentions
+from hivemind.code.mentions import surely_names_code
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from hivemind import Hivemind
-from hivemind.codebase import mentions
+from hivemind.code import mentions
 
 HEX = "".join(random.Random(7).choices("0123456789abcdef", k=40_000))
 

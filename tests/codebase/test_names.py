@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase.index import MAX_AUTOMATIC_FILES
-from hivemind.codebase.links import find, suggest_labels
-from hivemind.codebase.mentions import find_named_files
-from hivemind.curate.anchor import resolve_link
+from hivemind.code.anchor import resolve_link
+from hivemind.code.index import MAX_AUTOMATIC_FILES
+from hivemind.code.links import find, suggest_labels
+from hivemind.code.mentions import find_named_files
 from hivemind.model.code import Anchor, SymbolChange
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hivemind.codebase.fingerprint import SKETCH_SIZE, pack, similarity, sketch
-from hivemind.codebase.matching import match
-from hivemind.codebase.staleness import compare
-from hivemind.codebase.symbols import outline
+from hivemind.code.fingerprint import SKETCH_SIZE, pack, similarity, sketch
+from hivemind.code.matching import match
+from hivemind.code.staleness import compare
+from hivemind.code.symbols import outline
 from hivemind.model.code import BROKEN, Fingerprint, SymbolChange
 from tests.hypothesis_profile import examples
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase.database import select
-from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.links import find
-from hivemind.codebase.reading import MIN_FILES
-from hivemind.codebase.related import find_callers
+from hivemind.code.database import select
+from hivemind.code.index import CodeIndex
+from hivemind.code.links import find
+from hivemind.code.reading import MIN_FILES
+from hivemind.code.related import find_callers
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 REFRESH = """
 import sys
 from pathlib import Path
-from hivemind.codebase.index import CodeIndex
+from hivemind.code.index import CodeIndex
 with CodeIndex.open(Path(sys.argv[1]), Path(sys.argv[2])) as index:
     index.refresh()
 """
@@ -31,7 +31,7 @@ with CodeIndex.open(Path(sys.argv[1]), Path(sys.argv[2])) as index:
 REFRESH_AND_DIE = (
     """
 import os, signal, sys
-from hivemind.codebase import database
+from hivemind.code import database
 name, calls = sys.argv[3], int(sys.argv[4])
 step = getattr(database, name)
 def count_down(*args, **kwargs):

@@ -1,6 +1,6 @@
 """How files are related that agents touched in the same sessions."""
 
-from hivemind.codebase.touched_together import describe_touches, find_related, weigh_files
+from hivemind.code.touched_together import describe_touches, find_related, weigh_files
 from hivemind.model.code import SharedSession
 from hivemind.model.ids import SessionId
 

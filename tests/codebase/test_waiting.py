@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase import index as index_module
-from hivemind.codebase import staleness
-from hivemind.codebase.index import CodeIndex
+from hivemind.code import index as index_module
+from hivemind.code import staleness
+from hivemind.code.index import CodeIndex
 from hivemind.model.code import Anchor, Staleness, SymbolChange
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase import index as index_module
-from hivemind.codebase import watcher
-from hivemind.codebase.index import CodeIndex
+from hivemind.code import index as index_module
+from hivemind.code import watcher
+from hivemind.code.index import CodeIndex
 from hivemind.errors import Unavailable
 
 if TYPE_CHECKING:

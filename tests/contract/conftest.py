@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.app.context import Context
+from hivemind.context import Context
 from hivemind.hub import embedding_queue
 from hivemind.hub.postgres import ENTER_TEAM
 from hivemind.hub.store import Hub, HubStore

@@ -20,30 +20,31 @@ SEARCHES = {SOURCE / "store/search.py", SOURCE / "hub/search.py"}
 FOREIGN = {"opencode.py"}
 """Reads, and only reads, a database that is not ours."""
 COMPONENTS = {
-    "agent_setup",
-    "answers",
-    "browse",
-    "code",
-    "erasures",
-    "files",
-    "history",
-    "maintenance",
-    "memories",
-    "review",
-    "sessions",
-    "team",
+    "agents.agent_setup",
+    "code.code",
+    "erase.erasures",
+    "maintenance.maintenance",
+    "memory.remember",
+    "recall.actions",
+    "recall.answers",
+    "recall.browse",
+    "review.history",
+    "review.review",
+    "sessions.sessions",
+    "sync.devices",
+    "sync.team",
+    "transfer.files",
 }
 LIGHT = {
     "hivemind",
     "hivemind.agents",
     "hivemind.agents.callers",
-    "hivemind.capture",
-    "hivemind.capture.brief_marker",
-    "hivemind.capture.redact",
-    "hivemind.capture.secret_rules",
-    "hivemind.capture.spool",
-    "hivemind.entrypoints",
-    "hivemind.entrypoints.hook",
+    "hivemind.sessions",
+    "hivemind.sessions.brief_marker",
+    "hivemind.sessions.redact",
+    "hivemind.sessions.secret_rules",
+    "hivemind.sessions.spool",
+    "hivemind.hook",
     "hivemind.errors",
     "hivemind.paths",
     "hivemind.system",
@@ -57,7 +58,7 @@ def modules_after(statement: str) -> set[str]:
 
 
 def test_the_hook_loads_nothing_but_the_standard_library_and_what_is_as_light_as_itself() -> None:
-    loaded = modules_after("import hivemind.entrypoints.hook")
+    loaded = modules_after("import hivemind.hook")
 
     ours = {name for name in loaded if name.split(".")[0] == "hivemind"}
     foreign = {name.split(".")[0] for name in loaded - ours} - sys.stdlib_module_names
@@ -67,39 +68,36 @@ def test_the_hook_loads_nothing_but_the_standard_library_and_what_is_as_light_as
 
 
 def test_asking_for_the_version_loads_neither_the_store_nor_the_looks() -> None:
-    loaded = modules_after("import hivemind.entrypoints.cli")
+    loaded = modules_after("import hivemind.cli")
 
     assert "click" in loaded
-    assert {"apsw", "rich", "numpy", "hivemind.app"}.isdisjoint(loaded)
+    assert {"apsw", "rich", "numpy", "hivemind.hivemind"}.isdisjoint(loaded)
 
 
 def test_the_status_line_loads_neither_the_command_line_nor_the_store() -> None:
-    loaded = modules_after("import hivemind.entrypoints.statusline as s; s._load_queries()")
+    loaded = modules_after("import hivemind.statusline as s; s._load_queries()")
 
     assert "apsw" in loaded
     assert {name for name in loaded if name.startswith("hivemind.")} == {
-        "hivemind.entrypoints",
-        "hivemind.entrypoints.statusline",
+        "hivemind.statusline",
         "hivemind.paths",
     }
     assert {"json", "typing", "click"}.isdisjoint(loaded - modules_after("import apsw"))
 
 
 def test_the_server_for_agents_is_ready_before_the_store_is_loaded() -> None:
-    loaded = modules_after("import hivemind.entrypoints.cli.commands.mcp")
+    loaded = modules_after("import hivemind.cli.commands.mcp")
 
-    assert "hivemind.entrypoints.mcp.tools" in loaded
-    assert {"apsw", "rich", "numpy", "hivemind.app"}.isdisjoint(loaded)
+    assert "hivemind.mcp.tools" in loaded
+    assert {"apsw", "rich", "numpy", "hivemind.hivemind"}.isdisjoint(loaded)
 
 
 def test_a_component_is_loaded_when_it_is_first_used() -> None:
-    loaded = modules_after("import hivemind.app")
+    loaded = modules_after("import hivemind.hivemind")
 
-    assert "hivemind.app.context" in loaded
-    assert {f"hivemind.app.{name}" for name in COMPONENTS}.isdisjoint(loaded)
-    assert {"hivemind.recall", "hivemind.hub", "hivemind.curate.detectors", "hivemind.codebase.index"}.isdisjoint(
-        loaded
-    )
+    assert "hivemind.context" in loaded
+    assert {f"hivemind.{name}" for name in COMPONENTS}.isdisjoint(loaded)
+    assert {"hivemind.recall", "hivemind.hub", "hivemind.learning.detectors", "hivemind.code.index"}.isdisjoint(loaded)
 
 
 def test_remember_loads_neither_the_detectors_nor_the_search_by_meaning() -> None:
@@ -107,31 +105,30 @@ def test_remember_loads_neither_the_detectors_nor_the_search_by_meaning() -> Non
         "import hivemind; mind = hivemind.open(); mind.browse.possible_conflicts(mind.remember('We use pnpm'))"
     )
 
-    assert "hivemind.curate.reconcile" in loaded
-    assert {"numpy", "hivemind.app.review", "hivemind.curate.detectors"}.isdisjoint(loaded)
+    assert "hivemind.memory.reconcile" in loaded
+    assert {"numpy", "hivemind.review.review", "hivemind.learning.detectors"}.isdisjoint(loaded)
 
 
 def test_the_state_of_the_store_is_told_without_numpy() -> None:
-    loaded = modules_after("import hivemind.app.maintenance, hivemind.app.status")
+    loaded = modules_after("import hivemind.maintenance.maintenance, hivemind.maintenance.status")
 
     assert "hivemind.store.integrity" in loaded
     assert "numpy" not in loaded
 
 
 def test_hivemind_has_twenty_verbs_and_the_rest_lies_in_components() -> None:
-    from hivemind.app import Hivemind
+    from hivemind.hivemind import Hivemind
 
     verbs = {name for name in dir(Hivemind) if not name.startswith("_") and callable(getattr(Hivemind, name))}
-    files = {path.stem for path in (SOURCE / "app").glob("*.py")}
 
     assert "remember" in verbs
     assert len(verbs) <= 20
-    assert files >= COMPONENTS
+    assert all((SOURCE / f"{name.replace('.', '/')}.py").exists() for name in COMPONENTS)
 
 
 def test_the_hub_has_nothing_that_only_a_machine_can_do() -> None:
-    from hivemind.app import Hivemind
-    from hivemind.app.team_host import TeamMind
+    from hivemind.hivemind import Hivemind
+    from hivemind.hub.host import TeamMind
 
     assert not issubclass(TeamMind, Hivemind)
     assert [hasattr(Hivemind, name) for name in ("agents", "files", "team")] == [True, True, True]
@@ -166,7 +163,7 @@ def test_sql_stands_in_the_store_the_hub_and_in_the_index_of_trees_alone() -> No
     assert any("store" in p.parts for p in speakers)
     places = [p.relative_to(SOURCE) for p in speakers]
     elsewhere = {str(p) for p in places if p.parts[0] not in ("store", "hub") and p.name not in FOREIGN}
-    assert elsewhere == {f"codebase/{name}.py" for name in ("database", "index", "related")}
+    assert elsewhere == {f"code/{name}.py" for name in ("database", "index", "related")}
 
 
 def test_every_connection_overwrites_what_it_deletes(tmp_path: Path) -> None:
@@ -181,7 +178,7 @@ def test_every_connection_overwrites_what_it_deletes(tmp_path: Path) -> None:
     assert {str(p.relative_to(SOURCE)) for p in openers if p.name not in FOREIGN} == {
         "store/sqlite.py",
         "store/statusline.py",
-        "codebase/database.py",
+        "code/database.py",
     }
     writing.close()
     reading.close()

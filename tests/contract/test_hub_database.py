@@ -12,12 +12,12 @@ import psycopg
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.context import Context
-from hivemind.app.hub_worker import HubWorker
+from hivemind.context import Context
 from hivemind.errors import NotFound, Refused, StoreError, StoreTooNew, Unavailable
 from hivemind.hub import access
 from hivemind.hub.postgres import connect, migrate, translate_sql
 from hivemind.hub.store import Hub, HubStore
+from hivemind.hub.worker import HubWorker
 from hivemind.model.events import MemoriesRecalled
 from hivemind.model.recall import SHIPPED_MODEL, Query
 from hivemind.model.scope import Repository, Visibility

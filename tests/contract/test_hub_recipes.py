@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.entrypoints.cli.commands.hub import serve, worker
+from hivemind.cli.commands.hub import serve, worker
 
 ROOT = Path(__file__).parents[2]
 KNOWN = {option for command in (serve, worker) for parameter in command.params for option in parameter.opts}

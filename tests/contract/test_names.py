@@ -28,7 +28,7 @@ MAX_VAGUE_FUNCTIONS_PERCENT = 0.5
 MAX_MODULE_LINES = 500
 MIN_COMMENTS_PER_100_LINES = 3.1
 LONG_MODULES = {
-    "capture/redact.py": "the hook loads it at every step, and each further file costs start-up time",
+    "sessions/redact.py": "the hook loads it at every step, and each further file costs start-up time",
 }
 
 

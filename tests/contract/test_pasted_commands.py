@@ -9,7 +9,7 @@ import click
 import pytest
 from markdown_it import MarkdownIt
 
-from hivemind.entrypoints.cli import hivemind
+from hivemind.cli import hivemind
 from tests.command_line import run
 from tests.contract.test_docs import PAGES, ROOT
 

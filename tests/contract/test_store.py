@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 
 from hivemind import Hivemind, Kind, Scope
+from hivemind.embedding import embeddings
+from hivemind.embedding.embedder import load_default
+from hivemind.embedding.embeddings import SemanticIndex
 from hivemind.errors import NotFound, Refused
 from hivemind.hub.store import Hub
 from hivemind.model.code import Anchor
@@ -30,9 +33,7 @@ from hivemind.model.recall import Query, Recall
 from hivemind.model.review import Selection
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import ObservationKind
-from hivemind.recall import embeddings, search
-from hivemind.recall.embedder import load_default
-from hivemind.recall.embeddings import SemanticIndex
+from hivemind.recall import search
 from hivemind.recall.search import correct_spelling
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts, repositories, sessions

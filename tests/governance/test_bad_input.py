@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from hivemind import Hivemind
-from hivemind.app import quarantine as verbs
-from hivemind.app.observations import isolate_failures
-from hivemind.capture import quarantine, spool, truncate
-from hivemind.capture.quarantine import ItemOrigin
-from hivemind.entrypoints import hook as hook_file
+from hivemind import hook as hook_file
 from hivemind.errors import InvalidInput, StoreBusy, StoreFull
-from hivemind.formats.untrusted import MAX_DEPTH
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
+from hivemind.sessions import quarantine, spool, truncate
+from hivemind.sessions import set_aside as verbs
+from hivemind.sessions.observations import isolate_failures
+from hivemind.sessions.quarantine import ItemOrigin
+from hivemind.text.untrusted import MAX_DEPTH
 from tests.agents.test_decode import AT, EDITS, FAILURES, PROMPTS
 from tests.agents.test_transcripts import KEEPERS
 from tests.attacks.test_bent_shapes import every_way

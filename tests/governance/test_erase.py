@@ -15,15 +15,15 @@ from threading import Timer
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.curate import unfinished
-from hivemind.curate.erase import Targets
-from hivemind.curate.erase import erase as erase_targets
+from hivemind.erase import unfinished
+from hivemind.erase.erase import Targets
+from hivemind.erase.erase import erase as erase_targets
+from hivemind.erase.quotation import Quotation
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import ObservationMade
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.session import ObservationKind
-from hivemind.text.quotation import Quotation
 from tests.command_line import residue, run, run_json
 from tests.conftest import Clock, Open, Tally
 from tests.governance.quoted import escaped_twice, left
@@ -246,7 +246,7 @@ from hivemind.model.memory import Writer
 from hivemind.settings import Settings
 
 home, memory, last = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-WATCHED = ("curate/erase.py", "curate/residue.py", "curate/unfinished.py", "store/backup.py", "store/__init__.py")
+WATCHED = ("erase/erase.py", "erase/residue.py", "erase/unfinished.py", "store/backup.py", "store/__init__.py")
 seen = {}
 
 def watch(frame, event, value):

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.context import Context
-from hivemind.capture import spool
+from hivemind.context import Context
+from hivemind.erase.names import NamePattern
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.reports import Mentions, MentionSort
 from hivemind.model.review import Selection
 from hivemind.model.scope import Repository
+from hivemind.sessions import spool
 from hivemind.settings import Settings
 from hivemind.store import Store
-from hivemind.text.names import NamePattern
 from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open, Tally
 from tests.hub.hubs import Line, reviewer, writer

@@ -11,14 +11,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from hivemind import Hivemind, Scope
-from hivemind.capture import spool
-from hivemind.entrypoints.mcp import ToolServer
-from hivemind.entrypoints.mcp.protocol import Caller
-from hivemind.entrypoints.viewer import build
-from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, make_site
 from hivemind.errors import AmbiguousId, HivemindError, NotFound, Refused
+from hivemind.mcp import ToolServer
+from hivemind.mcp.protocol import Caller
 from hivemind.model.memory import Memory, Status, Writer
+from hivemind.sessions import spool
 from hivemind.settings import Settings
+from hivemind.viewer import build
+from hivemind.viewer.local import LoginLinks, MindPool, make_site
 from tests.command_line import run
 from tests.conftest import AGENT, PERSON, Clock, Open, Tally
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivemind import Hivemind, Scope
-from hivemind.capture import spool
-from hivemind.entrypoints.mcp import ToolServer, calls
-from hivemind.entrypoints.mcp.protocol import Caller
+from hivemind.mcp import ToolServer, calls
+from hivemind.mcp.protocol import Caller
 from hivemind.model.memory import Channel, Kind
+from hivemind.sessions import spool
 from hivemind.store import Store
 from hivemind.text.clean import first_line
 from hivemind.text.fence import CONTINUATION_PREFIX, format_entry, format_field, format_label, quote_text, wrap_in_fence

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.capture.redact import redact
+from hivemind.sessions.redact import redact
 from tests.conftest import Tally
 
 Sentence = tuple[str, str, str, str]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.curate import unfinished
+from hivemind.erase import unfinished
 from hivemind.errors import HivemindError
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.capture.redact import redact
+from hivemind.sessions.redact import redact
 from tests.command_line import run, run_json
 from tests.conftest import Tally
 from tests.mcp.client import connected
@@ -276,8 +276,8 @@ def test_signed_tokens_in_parts_are_found_without_a_name() -> None:
 
     assert redact(f"I pasted {parts} into the chat") == "I pasted [redacted:token] into the chat"
     assert (
-        redact("see hivemind.capture.redact.collect_secrets for more")
-        == "see hivemind.capture.redact.collect_secrets for more"
+        redact("see hivemind.sessions.redact.collect_secrets for more")
+        == "see hivemind.sessions.redact.collect_secrets for more"
     )
 
 

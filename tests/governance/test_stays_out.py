@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.context import Context
-from hivemind.capture import spool
+from hivemind.context import Context
 from hivemind.errors import Refused
 from hivemind.hub.store import Hub
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel, Status, Writer
 from hivemind.model.recall import Recall
 from hivemind.model.scope import Repository
+from hivemind.sessions import spool
 from hivemind.settings import Settings
 from hivemind.store import Store
 from hivemind.text.imprint import MARK, ErasedTextFilter, make_imprint

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.app.context import Context
-from hivemind.app.team_host import Host
+from hivemind.context import Context
 from hivemind.hub.access import RequestCounter
+from hivemind.hub.host import Host
 from hivemind.hub.store import Hub
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings

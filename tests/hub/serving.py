@@ -12,9 +12,9 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hivemind.app.team_host import Host
-from hivemind.entrypoints.http import application
-from hivemind.entrypoints.http.protocol import TimedProtocol
+from hivemind.hub.host import Host
+from hivemind.hub.http import application
+from hivemind.hub.http.protocol import TimedProtocol
 from hivemind.model.team import Role
 
 

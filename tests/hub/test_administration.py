@@ -8,9 +8,9 @@ import pytest
 
 from hivemind import Hivemind, Scope
 from hivemind.errors import AccessRevoked, InvalidInput, NotFound, Unauthenticated
-from hivemind.hub.client import HubClient
 from hivemind.hub.store import CONTENT_TABLES, Hub
 from hivemind.model.team import Role
+from hivemind.sync.client import HubClient
 from tests.hub.people import Opened, Person, remember
 from tests.hub.serving import Served
 

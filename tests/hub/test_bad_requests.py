@@ -6,10 +6,10 @@ import urllib.request
 
 import pytest
 
-from hivemind.formats.untrusted import MAX_MESSAGE_BYTES
 from hivemind.model.events import MemoryRemembered, encode_fact
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind
+from hivemind.text.untrusted import MAX_MESSAGE_BYTES
 from tests.hub.serving import Served
 
 DEEP = "[" * 10_000 + "]" * 10_000

@@ -11,13 +11,13 @@ import apsw
 import pytest
 
 from hivemind import Hivemind, Kind, Scope
-from hivemind.app.context import Context
-from hivemind.curate import erase
-from hivemind.entrypoints.cli.output import summarise
-from hivemind.entrypoints.mcp import calls
+from hivemind.cli.output import summarise
+from hivemind.context import Context
+from hivemind.erase import erase
 from hivemind.errors import InvalidInput, OutOfOrder, Refused, Unavailable
 from hivemind.hub.exchange import Exchange
 from hivemind.hub.store import Hub
+from hivemind.mcp import calls
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
     EditHeld,

@@ -9,9 +9,9 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from hivemind.app.hub_worker import HubWorker
-from hivemind.entrypoints.mcp.tools import TOOLS
 from hivemind.hub.store import Hub
+from hivemind.hub.worker import HubWorker
+from hivemind.mcp.tools import TOOLS
 from hivemind.model.team import Role
 from hivemind.settings import Settings
 from tests.hub.serving import Served

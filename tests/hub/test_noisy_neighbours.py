@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.team_host import Host
-from hivemind.hub.client import HubClient
+from hivemind.hub.host import Host
 from hivemind.hub.store import Hub, HubOptions
 from hivemind.model.team import Role
 from hivemind.settings import Settings
+from hivemind.sync.client import HubClient
 from tests.hub.serving import Served, serving
 
 DEVICES, ENTRIES, QUESTIONS = 3, 40, 30

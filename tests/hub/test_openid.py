@@ -20,9 +20,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from hivemind.app.team_host import Host
 from hivemind.errors import AccessRevoked, HivemindError, InvalidInput, Unauthenticated, Unavailable
 from hivemind.hub import administration
+from hivemind.hub.host import Host
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import Hub
 from hivemind.model.login import LoginRequest, hash_nonce, hash_token, new_token

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from hivemind.entrypoints import guard
-from hivemind.entrypoints.http import protocol
-from hivemind.entrypoints.http.operations import LOGGER, JsonFormatter
 from hivemind.errors import Unavailable
 from hivemind.hub.access import Limits
+from hivemind.hub.http import protocol
+from hivemind.hub.http.operations import LOGGER, JsonFormatter
 from hivemind.model.team import Role
+from hivemind.viewer import request_guard as guard
 from tests.hub.serving import Served
 
 

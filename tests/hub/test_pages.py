@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from starlette.testclient import TestClient
 
-from hivemind.entrypoints.http import application
-from hivemind.entrypoints.viewer.guard import POLICY
+from hivemind.hub.http import application
 from hivemind.model.team import Role
+from hivemind.viewer.guard import POLICY
 from tests.browser import audit_page, open_page
 from tests.hub.serving import Served
 

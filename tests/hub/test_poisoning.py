@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.context import Context
+from hivemind.context import Context
 from hivemind.model.events import MemoryApproved, MemoryRemembered
 from hivemind.model.ids import MemoryId, derive_id
 from hivemind.model.memory import Channel, Kind, Source, Status, Writer

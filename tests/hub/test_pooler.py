@@ -8,13 +8,13 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from hivemind import Hivemind, Scope
-from hivemind.app.hub_worker import HubWorker, migrate_hub
-from hivemind.app.team_host import Host
-from hivemind.hub.client import HubClient
+from hivemind.hub.host import Host
 from hivemind.hub.postgres import connect
 from hivemind.hub.store import Hub
+from hivemind.hub.worker import HubWorker, migrate_hub
 from hivemind.model.team import Role
 from hivemind.settings import Settings
+from hivemind.sync.client import HubClient
 from tests.hub import pooler
 from tests.hub.serving import Served, serving
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.app.team_host import Host
 from hivemind.errors import StoreError
+from hivemind.hub.host import Host
 from hivemind.hub.postgres import Postgres, connect
 from hivemind.hub.store import Hub, HubOptions
 from hivemind.model.team import Role

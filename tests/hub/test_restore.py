@@ -13,13 +13,13 @@ import psycopg
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.team_host import Host
 from hivemind.errors import AccessRevoked, Refused
-from hivemind.hub.client import HubClient
+from hivemind.hub.host import Host
 from hivemind.hub.store import Hub
 from hivemind.model.team import Bookmark, ChainHead, Role, SyncResult
 from hivemind.settings import Settings
 from hivemind.store import sync_state
+from hivemind.sync.client import HubClient
 from tests import postgres
 from tests.hub.people import REPOSITORY, Opened, remember
 from tests.hub.serving import Served, serving

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.context import Context
+from hivemind.context import Context
 from hivemind.hub import search
 from hivemind.hub.store import Hub
 from hivemind.model.scope import Repository

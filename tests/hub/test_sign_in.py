@@ -18,15 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from hivemind import Hivemind
-from hivemind.app import hook_reply, hub_login
-from hivemind.app.context import Context
-from hivemind.app.team_host import Host
+from hivemind import Hivemind, hook_reply
+from hivemind.context import Context
 from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticated, Unavailable
-from hivemind.hub import sign_in
-from hivemind.hub.credentials import Credentials, ProviderLogin, load_credentials, save_credentials
+from hivemind.hub.host import Host
 from hivemind.hub.oidc import GroupRule, Issuer
-from hivemind.hub.sign_in import ProviderTokens, SignInAttempt
 from hivemind.hub.store import Hub
 from hivemind.model.login import LoginRequest, Revocation, hash_nonce, hash_token, new_token
 from hivemind.model.memory import Channel, Writer
@@ -35,6 +31,9 @@ from hivemind.model.team import Role, SyncResult
 from hivemind.paths import HUB_FILE
 from hivemind.settings import Settings
 from hivemind.store import Store
+from hivemind.sync import hub_login, sign_in
+from hivemind.sync.credentials import Credentials, ProviderLogin, load_credentials, save_credentials
+from hivemind.sync.sign_in import ProviderTokens, SignInAttempt
 from tests.hub import provider as provider_module
 from tests.hub.people import REPOSITORY, Person
 from tests.hub.provider import CLIENT_ID, Provider, browse, find_url, run_provider

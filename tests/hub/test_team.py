@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.entrypoints import hook
+from hivemind import hook
 from hivemind.model.memory import Status
 from hivemind.model.team import Role, TeamMember
 from tests.command_line import residue
@@ -108,8 +108,8 @@ def test_where_no_hub_was_joined_the_end_of_a_session_starts_nothing(person: Per
     done = alice.plainly("-X", "importtime", "-I", "-S", str(hook.__file__), "claude-code", "Stop", given="{}")
 
     assert done.returncode == 0
-    assert "hivemind.capture.spool" in done.stderr
-    assert "hivemind.capture.background" not in done.stderr
+    assert "hivemind.sessions.spool" in done.stderr
+    assert "hivemind.background" not in done.stderr
 
 
 def test_an_edit_of_a_colleagues_memory_waits_for_a_reviewer_where_the_team_wants_that(

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.app.team_host import Host
-from hivemind.hub.client import HubClient
+from hivemind.hub.host import Host
 from hivemind.model.scope import Scope
 from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Role, Welcome
 from hivemind.model.wire import WireEntry
 from hivemind.settings import Settings
+from hivemind.sync.client import HubClient
 from tests.hub.serving import Served, serving
 from tests.hub.test_pages import let_in, plainly
 

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.context import Context
-from hivemind.app.hub_worker import HubWorker
-from hivemind.app.team_host import Host
+from hivemind.context import Context
+from hivemind.embedding import embeddings
 from hivemind.errors import Unauthenticated
 from hivemind.hub import embedding_queue
+from hivemind.hub.host import Host
 from hivemind.hub.store import Hub, TeamProgress
+from hivemind.hub.worker import HubWorker
 from hivemind.model.memory import Memory
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.scope import Repository
 from hivemind.model.team import Role
-from hivemind.recall import embeddings
 from hivemind.settings import Settings
 from hivemind.store import log, projector
 from tests.conftest import PERSON, Clock

@@ -11,12 +11,12 @@ from uuid import uuid4
 import pytest
 
 from hivemind import Hivemind
-from hivemind.app import configuration
-from hivemind.entrypoints import hook as hook_file
-from hivemind.formats import cue_file
+from hivemind import hook as hook_file
+from hivemind.maintenance import configuration
 from hivemind.model.memory import Kind
 from hivemind.model.scope import Scope
 from hivemind.recall.render import count_tokens
+from hivemind.text import cue_file
 from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Open, git
 

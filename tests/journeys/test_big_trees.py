@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hivemind.codebase import tree
-from hivemind.codebase.index import MAX_AUTOMATIC_FILES, MAX_QUICK_FILES
-from hivemind.codebase.staleness import MAX_INDEX_AGE_SECONDS
+from hivemind.code import tree
+from hivemind.code.index import MAX_AUTOMATIC_FILES, MAX_QUICK_FILES
+from hivemind.code.staleness import MAX_INDEX_AGE_SECONDS
 from tests.command_line import run, run_json
 from tests.conftest import Open, git
 

@@ -12,14 +12,14 @@ from threading import Event, Thread
 import pytest
 
 from hivemind import Hit, Hivemind, Scope
-from hivemind.app import answers
-from hivemind.codebase import tree
-from hivemind.entrypoints.mcp import calls
+from hivemind.code import tree
+from hivemind.mcp import calls
 from hivemind.model.claim import Claim
 from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.recall import Signal
 from hivemind.model.session import ObservationKind
+from hivemind.recall import answers
 from tests.attacks.test_smuggling import on_a_terminal
 from tests.command_line import run, run_json
 from tests.conftest import AGENT, Clock, Open, git

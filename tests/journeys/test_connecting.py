@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.capture import spool
+from hivemind.sessions import spool
 from tests.command_line import run, run_json
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.entrypoints.cli.commands.demo import EXAMPLES
+from hivemind.cli.commands.demo import EXAMPLES
 from tests.command_line import run, run_json
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Kind, Scope
-from hivemind.entrypoints.cli.review_prompt import ReviewPrompt
+from hivemind.cli.review_prompt import ReviewPrompt
 from hivemind.errors import InvalidInput
 from hivemind.model.memory import Memory, Status, Trust
 from hivemind.model.review import ReviewReason, Selection

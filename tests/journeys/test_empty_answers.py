@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.entrypoints.mcp import calls
+from hivemind.mcp import calls
 from hivemind.model.memory import Kind
 from tests.command_line import run, run_json
 from tests.conftest import AGENT, Clock, Open, git

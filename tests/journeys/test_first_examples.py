@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import hivemind
-from hivemind.entrypoints import hook as hook_file
+from hivemind import hook as hook_file
 from lab.evals.clients import trial
 from lab.evals.clients.agents import CLIENTS
 from tests.command_line import run, run_json

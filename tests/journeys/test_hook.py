@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.capture import spool
-from hivemind.entrypoints import hook as hook_file
+from hivemind import hook as hook_file
 from hivemind.model.memory import Kind
+from hivemind.sessions import spool
 from tests.command_line import residue, run_json
 from tests.conftest import AGENT, Open
 

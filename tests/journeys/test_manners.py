@@ -21,8 +21,8 @@ import click
 import pytest
 
 from hivemind import Hivemind
-from hivemind.entrypoints.cli import GROUPS, hivemind, output
-from hivemind.entrypoints.cli.framework import EXIT_CODES, MEANINGS, SYNONYMS, summarise_command
+from hivemind.cli import GROUPS, hivemind, output
+from hivemind.cli.framework import EXIT_CODES, MEANINGS, SYNONYMS, summarise_command
 from hivemind.errors import InvalidInput, NotFound, Refused, StoreBusy, StoreDamaged, Unavailable
 from tests.command_line import residue, run, run_json
 from tests.contract.test_architecture import modules_after
@@ -427,7 +427,7 @@ def test_hivemind_alone_says_where_you_stand_and_what_to_do_next(tmp_path: Path)
 def test_long_work_shows_that_it_goes_on_and_short_work_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     run("remember", "API port is 8080")
     slowly = (
-        "import time, hivemind.app.maintenance as m; f = m.Maintenance.doctor; "
+        "import time, hivemind.maintenance.maintenance as m; f = m.Maintenance.doctor; "
         "m.Maintenance.doctor = lambda *a, **k: (time.sleep(2.2), f(*a, **k))[1]; "
         "from hivemind.__main__ import main; main()"
     )
@@ -621,12 +621,10 @@ def test_the_list_of_commands_says_of_each_what_its_own_help_says() -> None:
 
 
 def test_the_list_of_commands_imports_none_of_them() -> None:
-    modules = modules_after(
-        "from hivemind.entrypoints.cli import hivemind; hivemind(['--help'], standalone_mode=False)"
-    )
+    modules = modules_after("from hivemind.cli import hivemind; hivemind(['--help'], standalone_mode=False)")
 
-    assert "hivemind.entrypoints.cli" in modules
-    assert not [name for name in modules if name.startswith(("hivemind.entrypoints.cli.commands.", "hivemind.app"))]
+    assert "hivemind.cli" in modules
+    assert not [name for name in modules if name.startswith(("hivemind.cli.commands.", "hivemind.sql"))]
 
 
 def test_every_command_stands_in_one_group_of_the_help() -> None:

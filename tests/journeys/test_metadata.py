@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.entrypoints.mcp import calls
 from hivemind.errors import InvalidInput, Refused
+from hivemind.mcp import calls
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Status, Writer
 from hivemind.model.metadata import MetadataValue

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Kind
-from hivemind.app.sessions import Outcome, propose
-from hivemind.curate.skills import name_skill, render_skill
-from hivemind.entrypoints.cli.review_prompt import ReviewPrompt
+from hivemind.cli.review_prompt import ReviewPrompt
 from hivemind.errors import NotFound
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source
 from hivemind.model.review import Selection
+from hivemind.sessions.sessions import Outcome, propose
+from hivemind.transfer.skill_files import name_skill, render_skill
 from tests.command_line import run, run_json
 from tests.conftest import Open, git
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.capture import spool
 from hivemind.errors import HivemindError
 from hivemind.model.memory import Channel, Status, Trust
 from hivemind.model.recall import Detail
 from hivemind.model.review import Selection
+from hivemind.sessions import spool
 from hivemind.settings import Settings
 from tests.command_line import run
 from tests.conftest import AGENT, Clock, Open, git

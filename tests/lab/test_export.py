@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hivemind.recall.embedder import HEADS, LAYERS, MAX_TOKENS, ShippedModel
-from hivemind.recall.weights import Weights
+from hivemind.embedding.embedder import HEADS, LAYERS, MAX_TOKENS, ShippedModel
+from hivemind.embedding.weights import Weights
 from lab.training import export
 
 WIDTH = ShippedModel.dimension

@@ -8,8 +8,8 @@ from textwrap import dedent
 import pytest
 
 from hivemind import Hivemind
-from hivemind.codebase.links import find_edited_symbols
-from hivemind.codebase.symbols import outline
+from hivemind.code.links import find_edited_symbols
+from hivemind.code.symbols import outline
 from hivemind.model.memory import Memory, Status
 from tests.conftest import AGENT, Open, git
 from tests.learn.sessions import Told, told

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hivemind import Hivemind
-from hivemind.capture import spool
 from hivemind.errors import Unavailable
 from hivemind.model.memory import Channel, Kind, Status, Trust
 from hivemind.model.review import Selection
+from hivemind.sessions import spool
 from tests.command_line import residue, run, run_json
 from tests.conftest import Open, git
 

@@ -3,11 +3,11 @@
 import pytest
 
 from hivemind import Hivemind, Kind
-from hivemind.app.sessions import Outcome, propose
-from hivemind.curate import distil
 from hivemind.errors import InvalidInput
+from hivemind.learning import distil
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source, Status, Trust
+from hivemind.sessions.sessions import Outcome, propose
 
 
 def found(confidence: float) -> Proposal:

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from hivemind import Hivemind
-from hivemind.app import hook_reply
-from hivemind.capture import spool
-from hivemind.capture.redact import redact_payload
+from hivemind import Hivemind, hook_reply
+from hivemind.sessions import spool
+from hivemind.sessions.redact import redact_payload
 from tests.command_line import run_json
 from tests.conftest import Open
 from tests.learn.sessions import Told, told

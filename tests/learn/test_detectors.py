@@ -5,14 +5,14 @@ from pathlib import Path, PureWindowsPath
 import pytest
 
 from hivemind import Hivemind, agents
-from hivemind.curate.detectors import DETECTORS, select_detectors
-from hivemind.curate.lasting import load_judge
-from hivemind.curate.session_view import SessionView
+from hivemind.embedding.embedder import load_wording
 from hivemind.errors import InvalidInput
+from hivemind.learning.detectors import DETECTORS, select_detectors
+from hivemind.learning.lasting import load_judge
+from hivemind.learning.session_view import SessionView
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind, Status
 from hivemind.model.session import Observation
-from hivemind.recall.embedder import load_wording
 from hivemind.text.commands import extract_command, extract_directory, is_inspection, join_directory
 from tests.learn.sessions import Told, told
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.curate.examine import LONGEST_SESSION, build_question, parse_answer
-from hivemind.curate.session_view import SessionView
 from hivemind.errors import InvalidInput, Refused, Unavailable
+from hivemind.learning.examine import LONGEST_SESSION, build_question, parse_answer
+from hivemind.learning.session_view import SessionView
 from hivemind.model.memory import Kind
 from hivemind.settings import Settings
 from tests.command_line import run

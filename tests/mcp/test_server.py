@@ -7,8 +7,8 @@ from time import sleep
 
 import pytest
 
-from hivemind.codebase.index import CodeIndex
-from hivemind.entrypoints.mcp.tools import TOOLS
+from hivemind.code.index import CodeIndex
+from hivemind.mcp.tools import TOOLS
 from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.scope import Scope

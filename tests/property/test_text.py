@@ -5,10 +5,10 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hivemind.capture.redact import redact
-from hivemind.recall.tokenizer import LONGEST_WORD_CHARACTERS, split_words
+from hivemind.embedding.tokenizer import LONGEST_WORD_CHARACTERS, split_words
+from hivemind.memory.statements import parse_statements, search_terms
+from hivemind.sessions.redact import redact
 from hivemind.text.clean import neutralise
-from hivemind.text.statements import parse_statements, search_terms
 from hivemind.text.tokenise import MAX_PASSAGE_CHARACTERS, split_passages
 from tests.conflicts import find_conflict
 from tests.hypothesis_profile import examples

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hivemind import Hivemind
-from hivemind.app.devices import Choices
 from hivemind.model.erasure import Erasure
 from hivemind.store import log
+from hivemind.sync.devices import Choices
 
 Machines = Callable[..., Hivemind]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from hivemind import Scope
-from hivemind.app.devices import Choices, Farewell
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.model.events import MemoryRemembered, ObservationMade
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Kind, Status
 from hivemind.model.session import ObservationKind
 from hivemind.store import backup
+from hivemind.sync.devices import Choices, Farewell
 from tests.command_line import residue
 from tests.conftest import AGENT
 from tests.sync.machines import Machines, assert_chains_verify, find_place, list_files, list_texts, set_up, sync_all

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.capture.action_cues import read_action
-from hivemind.formats import cue_file
-from hivemind.text import cues
+from hivemind.sessions.action_cues import read_action
+from hivemind.text import cue_file, cues
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

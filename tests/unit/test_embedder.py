@@ -8,19 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hivemind.embedding.embedder import END, HEAD_WIDTH, HEADS, LAYERS, MAX_TOKENS, START, Embedder, load_default
+from hivemind.embedding.tokenizer import Tokenizer
+from hivemind.embedding.weights import MODEL_FILE, SHA256, VERIFIED_SECONDS, Weights
 from hivemind.errors import Unavailable
-from hivemind.recall.embedder import (
-    END,
-    HEAD_WIDTH,
-    HEADS,
-    LAYERS,
-    MAX_TOKENS,
-    START,
-    Embedder,
-    load_default,
-)
-from hivemind.recall.tokenizer import Tokenizer
-from hivemind.recall.weights import MODEL_FILE, SHA256, VERIFIED_SECONDS, Weights
 
 QUESTION = "How do I undo my last commit?"
 ANSWER = "git reset --soft HEAD~1 takes back the newest change and keeps the files"

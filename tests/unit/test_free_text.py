@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal, NewType, get_args, get_origin, get_t
 
 import pytest
 
-from hivemind.capture.redact import redact
 from hivemind.model.events import FACTS, MemoryAnnotated, MemoryTagged, UnknownFact
 from hivemind.model.free_text import TextSort, change_text, classify_type, iterate_text
 from hivemind.model.ids import CLOSED, FOREIGN, MemoryId
 from hivemind.model.metadata import Metadata
+from hivemind.sessions.redact import redact
 
 WRITTEN, GATED, OTHER_ID = "what somebody wrote", "gated", "another id"
 TOKEN = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hivemind.curate.lasting import WEIGHTS, LastingModel, load_judge
-from hivemind.curate.statement_forms import FORM_NAMES, SpokenSentence, measure_form
+from hivemind.embedding.embedder import load_default, load_wording
+from hivemind.embedding.weights import WORDING_FILE, WORDING_SHA256, Weights
 from hivemind.errors import Unavailable
-from hivemind.recall.embedder import load_default, load_wording
-from hivemind.recall.weights import WORDING_FILE, WORDING_SHA256, Weights
+from hivemind.learning.lasting import WEIGHTS, LastingModel, load_judge
+from hivemind.learning.statement_forms import FORM_NAMES, SpokenSentence, measure_form
 
 
 def test_a_damaged_or_missing_model_is_refused_and_the_installed_one_is_read(tmp_path: Path) -> None:

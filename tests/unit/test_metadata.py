@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from hivemind.capture.redact import redact
-from hivemind.curate.validation import guess_kind
-from hivemind.entrypoints.cli.arguments import parse_metadata
+from hivemind.cli.arguments import parse_metadata
 from hivemind.errors import InvalidInput
+from hivemind.memory.validation import guess_kind
 from hivemind.model.events import MemoryRemembered, decode_fact, encode_fact, find_shape_error
 from hivemind.model.free_text import change_text
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind
 from hivemind.model.metadata import MAX_METADATA_BYTES, MAX_METADATA_KEYS, Metadata, validate_metadata
+from hivemind.sessions.redact import redact
 
 
 def fact(**metadata: Any) -> MemoryRemembered:

@@ -8,8 +8,8 @@ from threading import Thread
 import numpy as np
 import pytest
 
+from hivemind.embedding import models
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.recall import models
 
 
 class Embeddings(BaseHTTPRequestHandler):

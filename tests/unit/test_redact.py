@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.capture.redact import collect_secrets, redact
+from hivemind.sessions.redact import collect_secrets, redact
 
 ALPHABETS = {
     "A": string.ascii_letters + string.digits,

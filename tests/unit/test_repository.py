@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.codebase.repository import identify, normalise_remote
+from hivemind.code.repository import identify, normalise_remote
 from tests.conftest import git
 
 Make = Callable[..., Path]

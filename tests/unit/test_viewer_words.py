@@ -1,7 +1,7 @@
 """The words of the viewer for what it shows."""
 
-from hivemind.entrypoints.viewer.templating import CHANGE_WORDS
 from hivemind.model.code import SymbolChange
+from hivemind.viewer.templating import CHANGE_WORDS
 
 
 def test_the_viewer_has_a_word_for_every_change_of_a_symbol() -> None:

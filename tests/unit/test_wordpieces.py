@@ -2,8 +2,8 @@
 
 import pytest
 
-from hivemind.recall.tokenizer import Tokenizer
-from hivemind.recall.weights import Weights
+from hivemind.embedding.tokenizer import Tokenizer
+from hivemind.embedding.weights import Weights
 
 REFERENCE = [
     ("", ""),

@@ -16,11 +16,11 @@ import uvicorn
 from playwright.sync_api import Browser, Page
 
 from hivemind import Hivemind
-from hivemind.app.demo import build_demo
-from hivemind.entrypoints.viewer import Site, build
-from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, load_key, make_site
+from hivemind.cli.demo import build_demo
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
+from hivemind.viewer import Site, build
+from hivemind.viewer.local import LoginLinks, MindPool, load_key, make_site
 from tests.browser import browser, open_page
 
 __all__ = ["browser"]

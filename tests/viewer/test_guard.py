@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, expect
 from starlette.requests import Request
 
 from hivemind import Hivemind
-from hivemind.entrypoints.viewer import PAGES, Site, Visitor, build
+from hivemind.viewer import PAGES, Site, Visitor, build
 from tests.viewer.conftest import Viewer, serving
 
 pytestmark = pytest.mark.xdist_group("viewer")

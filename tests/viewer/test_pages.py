@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from hivemind.entrypoints.viewer.pages import sessions
 from hivemind.model.memory import Channel, Kind, Memory, Writer
+from hivemind.viewer.pages import sessions
 from tests.browser import SHOTS, audit_page, find_violations
 from tests.viewer.conftest import Viewer
 

@@ -22,16 +22,17 @@ import apsw
 import numpy as np
 
 from hivemind import Hivemind
+from hivemind.embedding import embedder
+from hivemind.embedding.embeddings import SemanticIndex
+from hivemind.embedding.weights import Floats
 from hivemind.model.claim import Claim
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.recall import Query, Recall
-from hivemind.recall import embedder, search
-from hivemind.recall.embeddings import SemanticIndex
+from hivemind.recall import search
 from hivemind.recall.rank import Ranked
 from hivemind.recall.render import count_tokens
 from hivemind.recall.search import Candidate
-from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
 from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
 from hivemind.text.thesaurus import name_concepts

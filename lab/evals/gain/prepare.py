@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hivemind.app import Hivemind
+from hivemind.hivemind import Hivemind
 from hivemind.model.memory import Channel, Kind, Writer
 from hivemind.settings import Settings
 from lab.evals.gain.tasks import NOTES, Task

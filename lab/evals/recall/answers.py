@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hivemind.embedding.embeddings import SemanticIndex
 from hivemind.model.recall import Recall
-from hivemind.recall.embeddings import SemanticIndex
 from lab.benchmarks.notes import NoteWriter
 from lab.benchmarks.recall import RandomVectors, fill, open_memory
 from lab.evals.recall import asking

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hivemind.embedding.embedder import Embedder, load_default
+from hivemind.embedding.embeddings import TASK_MODEL_FILE, TaskModel
+from hivemind.embedding.weights import Floats
 from hivemind.recall.confidence import compute_needed_cosine
-from hivemind.recall.embedder import Embedder, load_default
-from hivemind.recall.embeddings import TASK_MODEL_FILE, TaskModel
 from hivemind.recall.prompt import CLOSE_TO_BEST, MOST_RULES, TASK_CHARACTERS, UNASKED_MARGIN
-from hivemind.recall.weights import Floats
 from hivemind.text.thesaurus import name_concepts
 from lab.evals.recall.asking import fill
 from lab.evals.recall.sets import Store, load, load_written_tasks

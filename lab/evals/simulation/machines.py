@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from hivemind import Hivemind
-from hivemind.app.context import Context
+from hivemind.context import Context
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository
 from hivemind.model.team import TeamMember

@@ -4,14 +4,16 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from hivemind.curate import erase, learn, verdicts
-from hivemind.hub import exchange, sync
+from hivemind.erase import erase
+from hivemind.hub import exchange
+from hivemind.memory import learn, verdicts
 from hivemind.model import fold, wire
 from hivemind.model.events import EntriesRefused, MemoryErased
 from hivemind.model.team import LogPage
 from hivemind.store import Store, chains, log, sync_state
 from hivemind.store.database import Database
 from hivemind.store.projections import tombstones
+from hivemind.sync import team_exchange as sync
 
 Change = tuple[object, str, Any]
 

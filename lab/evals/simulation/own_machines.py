@@ -11,7 +11,7 @@ from typing import Any
 
 from hivemind import Scope
 from hivemind import store as store_module
-from hivemind.curate import erase
+from hivemind.erase import erase
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.model import ids
 from hivemind.model.events import ObservationMade

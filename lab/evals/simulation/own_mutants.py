@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hivemind.app import devices
 from hivemind.store import Store, sync_state
-from hivemind.sync import epochs, exchange, reader, writer
+from hivemind.sync import devices, epochs, exchange, reader, writer
 from hivemind.sync.state import Choices
 
 Change = tuple[object, str, Any]

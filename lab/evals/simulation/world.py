@@ -10,11 +10,9 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 from hivemind import Scope
-from hivemind.curate import erase
+from hivemind.erase import erase
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
-from hivemind.formats import timestamps
-from hivemind.hub import sync
-from hivemind.model import ids
+from hivemind.model import ids, timestamps
 from hivemind.model.claim import Claim
 from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Memory
@@ -22,6 +20,7 @@ from hivemind.model.session import ObservationKind
 from hivemind.model.team import Role, TeamMember
 from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
+from hivemind.sync import team_exchange as sync
 from lab.evals.simulation import promises
 from lab.evals.simulation.machines import REPOSITORY, Crash, Fragile, Machine, fresh_store
 from lab.evals.simulation.network import Line, Network

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from hivemind import __version__
-from hivemind.entrypoints.cli.output import print_table
+from hivemind.cli.output import print_table
 from lab.evals.tasks import harness, report
 from lab.evals.tasks.task import TASKS
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import hivemind
-from hivemind.app import Hivemind
 from hivemind.errors import Refused
+from hivemind.hivemind import Hivemind
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 from lab.evals.tasks.task import COMMON_NOTES, TaskNote
@@ -20,7 +20,7 @@ from lab.evals.tasks.task import COMMON_NOTES, TaskNote
 AGENT, SESSION, PERSON = "claude-code", "eval", "ada"
 EARLY, LATE = datetime(2026, 2, 3, tzinfo=UTC), datetime(2026, 3, 3, tzinfo=UTC)
 """A day after the shop's second commit, and a day after its third."""
-HOOK = Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py"
+HOOK = Path(str(hivemind.__file__)).parent / "hook.py"
 
 
 class NoMemory:

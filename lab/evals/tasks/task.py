@@ -4,7 +4,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from hivemind.formats.codec import from_plain
+from hivemind.model.codec import from_plain
 from hivemind.model.memory import Kind
 from hivemind.model.scope import Scope
 

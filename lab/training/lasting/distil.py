@@ -22,12 +22,12 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from hivemind.curate.detectors.corrections import LONGEST_PROMPT, is_statement
-from hivemind.curate.lasting import KINDS, WEIGHTS, WIDEST
-from hivemind.curate.statement_forms import FORM_NAMES, SpokenSentence, measure_form
-from hivemind.recall.embedder import END, START, WORDING_TOKENS, load_default, load_wording
-from hivemind.recall.tokenizer import Tokenizer as OwnTokenizer
-from hivemind.recall.weights import WORDING_FILE, Weights
+from hivemind.embedding.embedder import END, START, WORDING_TOKENS, load_default, load_wording
+from hivemind.embedding.tokenizer import Tokenizer as OwnTokenizer
+from hivemind.embedding.weights import WORDING_FILE, Weights
+from hivemind.learning.detectors.corrections import LONGEST_PROMPT, is_statement
+from hivemind.learning.lasting import KINDS, WEIGHTS, WIDEST
+from hivemind.learning.statement_forms import FORM_NAMES, SpokenSentence, measure_form
 from lab.training.export import pack
 from lab.training.lasting import networks
 from lab.training.lasting.measure import (

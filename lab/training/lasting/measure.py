@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hivemind.curate.detectors.corrections import is_statement
-from hivemind.curate.lasting import WIDEST, load_judge
-from hivemind.curate.statement_forms import FORM_NAMES, SpokenSentence
+from hivemind.embedding.embedder import load_wording
+from hivemind.learning.detectors.corrections import is_statement
+from hivemind.learning.lasting import WIDEST, load_judge
+from hivemind.learning.statement_forms import FORM_NAMES, SpokenSentence
 from hivemind.model.memory import Kind
-from hivemind.recall.embedder import load_wording
 
 LABELS = Path(__file__).with_name("labels.tsv")
 WRITTEN = Path(__file__).with_name("written.tsv")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 
-from hivemind.recall.weights import Weights
+from hivemind.embedding.weights import Weights
 from lab.training.encoder import HEADS, WIDTH, load_arctic
 
 Ids = Sequence[Sequence[int]]

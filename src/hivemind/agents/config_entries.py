@@ -16,7 +16,7 @@ from typing import Any
 from hivemind.agents import jsonc
 from hivemind.agents.file_changes import FileChange, find_obstacle
 from hivemind.errors import InvalidInput
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.system import join_command
 
 SERVER = "hivemind"

@@ -24,7 +24,7 @@ from hivemind.agents.config_entries import (
 from hivemind.agents.file_changes import read_file
 from hivemind.agents.slash_commands import SKILL, SKILL_FIELDS, TOML, TOML_FIELDS, build_command_files
 from hivemind.errors import InvalidInput
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 
 UNTRUSTED_NOTE = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and review them"
 

@@ -21,9 +21,9 @@ from hivemind.agents.json_input import (
     split_names,
 )
 from hivemind.agents.slash_commands import build_command_files
-from hivemind.formats import timestamps
-from hivemind.formats.untrusted import parse_json
+from hivemind.model import timestamps
 from hivemind.model.session import SkippedInput
+from hivemind.text.untrusted import parse_json
 
 NAME = "cursor"
 EVENTS = {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from hivemind.errors import InvalidInput, Refused, Unavailable
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 
 EXECUTABLE_MODE = 0o755
 

@@ -23,8 +23,8 @@ from hivemind.agents.json_input import (
 )
 from hivemind.agents.slash_commands import TOML, TOML_FIELDS, build_command_files
 from hivemind.agents.tool_calls import describe_call
-from hivemind.formats.untrusted import read_limited
 from hivemind.model.session import SkippedInput
+from hivemind.text.untrusted import read_limited
 
 NAME = "gemini"
 EVENTS = {"BeforeAgent": "UserPromptSubmit", "AfterTool": "PostToolUse", "AfterAgent": "Stop"}

@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hivemind.formats import timestamps
-from hivemind.formats.untrusted import (
+from hivemind.model import timestamps
+from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
+from hivemind.text.untrusted import (
     BYTE_ORDER_MARK,
     MAX_LINE_BYTES,
     Line,
@@ -23,7 +24,6 @@ from hivemind.formats.untrusted import (
     read_limited,
     read_lines,
 )
-from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 
 Observations = Iterator[Observation | SkippedInput]
 """Observations in order, and a ``SkippedInput`` for what could not be read. Known but unneeded events yield neither."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hivemind.errors import InvalidInput
-from hivemind.formats.untrusted import parse_json, parse_json_prefix
+from hivemind.text.untrusted import parse_json, parse_json_prefix
 
 KeyPath = Sequence[str | int]
 

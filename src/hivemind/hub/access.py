@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hivemind.errors import InvalidInput, NotFound
-from hivemind.formats.codec import from_row
-from hivemind.formats.timestamps import format_date, format_timestamp
 from hivemind.hub.administration import Recorder
+from hivemind.model.codec import from_row
 from hivemind.model.ids import derive_id
 from hivemind.model.login import hash_token, new_token
 from hivemind.model.team import AdminAction, AdmittedMember, Refusal, Role, TeamMember, Token
+from hivemind.model.timestamps import format_date, format_timestamp
 from hivemind.store.database import Database
 from hivemind.text.clean import validate_label
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hivemind.errors import InvalidInput
-from hivemind.formats.codec import from_row
+from hivemind.model.codec import from_row
 from hivemind.model.events import Event, TeamAdministered
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel

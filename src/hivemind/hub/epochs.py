@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass, replace
 
 from hivemind.errors import NotFound
-from hivemind.formats.codec import from_row
+from hivemind.model.codec import from_row
 from hivemind.model.team import Bookmark, ChainHead, LogEpoch
 from hivemind.store import log, sync_state
 from hivemind.store.database import Database

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from hivemind.errors import AccessRevoked, Unauthenticated, Unavailable
-from hivemind.formats.codec import from_row
-from hivemind.formats.timestamps import format_timestamp
 from hivemind.hub.access import INSERT_TOKEN
 from hivemind.hub.administration import Recorder
+from hivemind.model.codec import from_row
 from hivemind.model.ids import derive_id
 from hivemind.model.login import Identity, digest_proof, hash_token, new_token
 from hivemind.model.team import AdminAction, Role
+from hivemind.model.timestamps import format_timestamp
 from hivemind.store.database import Database
 
 PROOF_MARGIN = timedelta(hours=1)

@@ -57,7 +57,7 @@ class Postgres(Database):
     # Ignores case, as LIKE does in SQLite.
     LIKE = "ILIKE"
 
-    # A worker embeds what was written; see app/hub_worker.py.
+    # A worker embeds what was written; see hub/worker.py.
     HAS_WORKER = True
     index: PostgresIndex
 

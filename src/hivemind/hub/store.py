@@ -11,8 +11,6 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from hivemind.errors import NotFound, Refused, Unavailable
-from hivemind.formats import timestamps
-from hivemind.formats.codec import from_row
 from hivemind.hub import administration, exchange, graphs
 from hivemind.hub.epochs import LogHistory
 from hivemind.hub.postgres import (
@@ -27,6 +25,8 @@ from hivemind.hub.postgres import (
 )
 from hivemind.hub.rebuild import rebuild
 from hivemind.hub.receipts import ReceiptQueue
+from hivemind.model import timestamps
+from hivemind.model.codec import from_row
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import Event
 from hivemind.model.scope import Scope

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from hivemind.formats.dataclass import dataclass
-from hivemind.formats.timestamps import When
+from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import MemoryId, Timestamp, derive_id
 from hivemind.model.memory import Kind, Source, Trace
 from hivemind.model.metadata import NO_METADATA, MetadataValue
 from hivemind.model.scope import Scope
 from hivemind.model.session import Observation
+from hivemind.model.timestamps import When
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from enum import StrEnum
 from typing import Self
 
 from hivemind.errors import InvalidInput
-from hivemind.formats.dataclass import dataclass
-from hivemind.formats.timestamps import format_date
+from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import Digest, SessionId, shorten_id
+from hivemind.model.timestamps import format_date
 from hivemind.text.clean import first_line
 
 FILE = "file"

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import OwnId, Timestamp
 
 

@@ -9,17 +9,17 @@ import re
 from functools import cache
 from typing import Annotated, Any, Self, cast, get_args, get_origin, get_type_hints
 
-from hivemind.formats.codec import from_plain, to_json
-from hivemind.formats.dataclass import dataclass
-from hivemind.formats.timestamps import is_timestamp
-from hivemind.formats.untrusted import parse_json
 from hivemind.model.code import Anchor
+from hivemind.model.codec import from_plain, to_json
+from hivemind.model.dataclass import dataclass
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.ids import FOREIGN, Digest, EventId, ForeignId, MemoryId, OwnId, Timestamp
 from hivemind.model.memory import Channel, Kind, Source, Trace, Trust
 from hivemind.model.metadata import NO_METADATA, Metadata, is_valid_metadata
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationFields
+from hivemind.model.timestamps import is_timestamp
+from hivemind.text.untrusted import parse_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ matter; the state at the end of March is the fold of the events before April.
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.model.events import (
     DisputeSettled,
     EditHeld,

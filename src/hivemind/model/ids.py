@@ -14,7 +14,7 @@ ReceiptId = NewType("ReceiptId", str)
 CLOSED, FOREIGN = "closed", "foreign"
 """Marks of string types: one that cannot hold free text, and an id that another program chose."""
 Timestamp = Annotated[str, CLOSED]
-"""UTC text of fixed width, so that comparing text compares time; ``formats/timestamps.py`` makes and parses it."""
+"""UTC text of fixed width, so that comparing text compares time; ``model/timestamps.py`` makes and parses it."""
 Digest = Annotated[str, CLOSED]
 """A digest or a key, in hexadecimal."""
 OwnId = Annotated[str, CLOSED]

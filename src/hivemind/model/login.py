@@ -6,7 +6,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from enum import StrEnum
 
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import derive_id
 from hivemind.model.team import Role
 

@@ -4,8 +4,8 @@ import re
 from enum import IntEnum, StrEnum
 from typing import Literal
 
-from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import Anchor
+from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import EventId, ForeignId, MemoryId, SessionId, Timestamp
 from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Choice, Scope

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import overload
 
-from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import RelatedFile, SharedSession
+from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import EventId, MemoryId, ReceiptId, SessionId, Timestamp
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from hivemind.errors import InvalidInput
-from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import Callers, RelatedFile, Staleness
+from hivemind.model.dataclass import dataclass
 from hivemind.model.fold import HistoryStep
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Recall, Receipt

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import ConflictingEdit, Kind, Memory
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.model.session import Observation
 from hivemind.text.commands import extract_command, is_inspection
 

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Self
 
 from hivemind.errors import InvalidInput
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.text.clean import list_texts
 
 

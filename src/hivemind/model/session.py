@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import ForeignId, SessionId, Timestamp
 
 MAX_RAW_CHARACTERS = 72 * 1024

@@ -1,6 +1,6 @@
 """Roles, devices, tokens, the administration of a team, and the messages between a hub and its devices."""
 
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.model.scope import Choice
 from hivemind.model.wire import WireEntry
 

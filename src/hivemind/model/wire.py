@@ -10,8 +10,8 @@ import re
 from typing import Any, NamedTuple
 
 from hivemind.errors import InvalidInput
-from hivemind.formats import timestamps
-from hivemind.formats.dataclass import dataclass
+from hivemind.model import timestamps
+from hivemind.model.dataclass import dataclass
 from hivemind.model.events import Event, find_shape_error
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope

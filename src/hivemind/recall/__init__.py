@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hivemind.code.recall_staleness import Judge, judge_staleness, sort_hits
 from hivemind.model.recall import Hit, Query, Recall
 from hivemind.recall import nearby
 from hivemind.recall.confidence import keep_near, level_confidences
@@ -12,12 +13,11 @@ from hivemind.recall.nearby import Nearby
 from hivemind.recall.rank import load_hits, rank
 from hivemind.recall.render import fit, render
 from hivemind.recall.search import correct_spelling, find_candidates
-from hivemind.recall.staleness import Judge, judge_staleness, sort_hits
 from hivemind.store.database import Database
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.recall.embeddings import SemanticIndex
+    from hivemind.embedding.embeddings import SemanticIndex
 
 __all__ = ["Nearby", "add_files", "add_linked_memories", "answer", "answer_about_code", "fit"]
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from hivemind.formats.timestamps import format_date
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Channel, Kind, Memory
 from hivemind.model.recall import Hit, Query
+from hivemind.model.timestamps import format_date
 from hivemind.recall import search
 from hivemind.recall.brief import make_hit
 from hivemind.recall.rank import rank

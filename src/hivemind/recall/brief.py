@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import zip_longest
 
-from hivemind.formats.dataclass import dataclass
-from hivemind.formats.timestamps import format_timestamp, parse_timestamp
+from hivemind.model.dataclass import dataclass
 from hivemind.model.memory import Kind, Memory, Trust
 from hivemind.model.recall import Hit, Query, Signal
+from hivemind.model.timestamps import format_timestamp, parse_timestamp
 from hivemind.recall.conflict import join_sides, put_newer_first
 from hivemind.recall.rank import build_labels
 from hivemind.recall.render import count_tokens, fit, render_entry

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations
 
+from hivemind.memory.contradiction import find_statement_conflict
+from hivemind.memory.statements import parse_statements
 from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Hit, Query, Signal
@@ -13,8 +15,6 @@ from hivemind.recall.rank import build_labels, measure_code_share
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
-from hivemind.text.contradiction import find_statement_conflict
-from hivemind.text.statements import parse_statements
 from hivemind.text.tokenise import extract_terms
 
 LOWEST_SCORE_SHARE = 0.3

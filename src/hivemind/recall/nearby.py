@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import RelatedFile, SharedSession, Symbol
+from hivemind.model.dataclass import dataclass
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit, Query, Recall, Signal
 from hivemind.recall.rank import build_labels

@@ -23,7 +23,7 @@ from hivemind.text.tokenise import extract_terms, measure_coverage
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.recall.embeddings import SemanticIndex
+    from hivemind.embedding.embeddings import SemanticIndex
 
 FEWEST_SHARED_WORDS = 2
 """Words that a short prompt and a memory must share, besides being close in meaning."""

@@ -7,12 +7,12 @@ from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
 
-from hivemind.formats.dataclass import dataclass
-from hivemind.formats.timestamps import find_time_window, format_date
+from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
+from hivemind.model.timestamps import find_time_window, format_date
 from hivemind.recall.confidence import SURE, measure_confidence, repeat_rare_words
 from hivemind.recall.search import PASTED_CHARACTERS, Candidate
 from hivemind.store.database import Database

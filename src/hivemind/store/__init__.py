@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hivemind.errors import StoreBusy, StoreDamaged, StoreError, StoreOutdated, StoreTooNew
-from hivemind.formats import cue_file
 from hivemind.model import wire
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import EntriesRefused, Event, MemoryFact
@@ -22,6 +21,7 @@ from hivemind.store.gate import ExclusionGate
 from hivemind.store.projections import peers, tombstones
 from hivemind.store.sqlite import LOCK_TIMEOUT_SECONDS, Sqlite
 from hivemind.system import lock_file, open_private
+from hivemind.text import cue_file
 
 FORMAT = 2
 """Version of the log's format; raised only when an older program could no longer append to it."""
@@ -176,7 +176,7 @@ class Store(Closeable):
         self.discard_cues()
 
     def discard_cues(self) -> None:
-        """Delete the cue files, which hooks write again; see ``formats/cue_file.py``."""
+        """Delete the cue files, which hooks write again; see ``text/cue_file.py``."""
         if self.directory:
             cue_file.discard(str(self.directory))
 

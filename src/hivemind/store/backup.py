@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.errors import InvalidInput, Refused, StoreDamaged, StoreError, StoreTooNew
-from hivemind.formats import cue_file
 from hivemind.model.events import Event
 from hivemind.store import (
     FORMAT,
@@ -28,6 +27,7 @@ from hivemind.store import (
     write_id_file,
 )
 from hivemind.store.sqlite import Sqlite
+from hivemind.text import cue_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.model.scope import Scope, Visibility
 from hivemind.store.database import Row
 from hivemind.store.projections import vectors

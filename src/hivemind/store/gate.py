@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hivemind.errors import Refused
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.model.events import (
     NAME_BY_FACT,
     Event,

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import apsw
 
 from hivemind.errors import StoreDamaged, StoreError
-from hivemind.formats.dataclass import dataclass
+from hivemind.model.dataclass import dataclass
 from hivemind.store import FILE, Store, create_tables, log, projector, reserve
 from hivemind.store.projections import memories, vectors
 from hivemind.store.sqlite import Sqlite

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, cast
 
-from hivemind.formats.codec import from_row, to_plain
-from hivemind.formats.dataclass import dataclass
 from hivemind.model import wire
+from hivemind.model.codec import from_row, to_plain
+from hivemind.model.dataclass import dataclass
 from hivemind.model.events import (
     EntriesLost,
     EntriesRefused,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import astuple
 
-from hivemind.formats.codec import from_row
+from hivemind.model.codec import from_row
 from hivemind.model.team import Bookmark, ChainHead, Device, Membership
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, WireEntry
 from hivemind.store import log, projector

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from hivemind.formats.codec import to_json
+from hivemind.model.codec import to_json
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hivemind.errors import InvalidInput, Refused
-from hivemind.formats.codec import from_plain, to_plain
-from hivemind.formats.untrusted import parse_json
+from hivemind.model.codec import from_plain, to_plain
 from hivemind.sync import keys
 from hivemind.sync.files import EPOCHS, Epoch, new_name
 from hivemind.sync.folders import Folder
 from hivemind.sync.state import DeviceState
+from hivemind.text.untrusted import parse_json
 
 TORN = (ValueError, KeyError, TypeError, AttributeError)
 """What parsing a file may raise that has not arrived whole."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hivemind.formats.codec import from_plain, to_plain
+from hivemind.model.codec import from_plain, to_plain
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 from hivemind.sync import keys
 

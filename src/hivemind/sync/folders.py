@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hivemind.codebase import git
+from hivemind.code import git
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.formats.untrusted import Unreadable, read_limited
+from hivemind.text.untrusted import Unreadable, read_limited
 
 LARGEST_FILE_BYTES = 256 << 20
 """Far more than a machine writes into one file."""

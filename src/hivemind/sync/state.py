@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hivemind.errors import StoreDamaged
-from hivemind.formats.codec import from_plain, to_plain
+from hivemind.model.codec import from_plain, to_plain
 from hivemind.paths import DEVICES_FILE
 from hivemind.sync.files import Epoch, Segment
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from hivemind.errors import AmbiguousId, NotFound
-from hivemind.formats.codec import from_plain, to_json
+from hivemind.model.codec import from_plain, to_json
 from hivemind.model.events import EntriesRefused, Event, MemoryFact
 from hivemind.model.fold import HistoryStep, build_history, fold_memory
 from hivemind.model.ids import MemoryId, Timestamp, shorten_id

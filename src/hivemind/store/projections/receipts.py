@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import astuple
 
-from hivemind.formats.codec import from_row
+from hivemind.model.codec import from_row
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
 from hivemind.model.ids import EventId, MemoryId, ReceiptId, Timestamp
 from hivemind.model.recall import Occasion, Receipt, Spent

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hivemind.errors import AmbiguousId, NotFound
-from hivemind.formats.codec import from_plain, from_row
+from hivemind.model.codec import from_plain, from_row
 from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId, Timestamp
 from hivemind.model.scope import Visibility

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from hivemind.formats.dataclass import dataclass
-from hivemind.formats.timestamps import spell_out_date
+from hivemind.model.dataclass import dataclass
 from hivemind.model.fold import HistoryStep
 from hivemind.model.recall import Query
+from hivemind.model.timestamps import spell_out_date
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import vectors
 from hivemind.store.visibility import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters

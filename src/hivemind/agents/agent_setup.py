@@ -1,0 +1,281 @@
+"""Connecting agents, disconnecting them, and checking that they are connected."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import hivemind
+from hivemind import agents
+from hivemind.agents import connection, file_changes
+from hivemind.agents.config_entries import InstallPlan, InstallTarget, Launch
+from hivemind.context import Context
+from hivemind.errors import HivemindError, InvalidInput
+from hivemind.model import timestamps
+from hivemind.paths import data_directory
+from hivemind.sessions import quarantine, spool
+from hivemind.store.integrity import Finding
+from hivemind.store.projections import sessions
+
+SERVER_SECONDS = 10
+INSPECT = (
+    "hivemind quarantine shows them; after an upgrade 'hivemind quarantine --retry' reads them again,"
+    " 'hivemind quarantine --discard --all' removes them"
+)
+HOOK_EVENT = "SessionStart"
+"""Any event does: with ``HIVEMIND_HOOKS=check`` the hook stores none."""
+DIRECTORIES = "agent-directories.json"
+"""Lists the directories that installing made, which uninstalling may remove."""
+HERE_ONLY = "these files name this machine's Python: keep them out of version control"
+
+HELLO = (
+    {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "clientInfo": {"name": "doctor"}}},
+    {"id": 2, "method": "tools/list"},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """The file changes that connect or disconnect one agent."""
+
+    agent: str
+    title: str
+    plan: InstallPlan
+
+    @property
+    def diffs(self) -> tuple[str, ...]:
+        """Each file's change as a unified diff."""
+        return tuple(file_changes.render_diff(change) for change in self.plan.changes)
+
+    def with_problems(self, *problems: str) -> "Connection":
+        """Return it with more problems."""
+        return replace(self, plan=replace(self.plan, problems=(*self.plan.problems, *problems)))
+
+
+class Agents:
+    """Connects the agents on this machine, disconnects them and checks the connections."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def write_plugin(self, directory: Path) -> tuple[Path, ...]:
+        """Write a plugin that connects agents into a new directory; return its files."""
+        # Never written over: the directory may be a plugin that a person has changed.
+        if directory.exists() and any(directory.iterdir()):
+            raise InvalidInput(f"{directory} holds something already; name a new directory")
+        files = {directory / path: text for path, text in connection.render_plugin_files(hivemind.__version__).items()}
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        return tuple(files)
+
+    def plan_install(
+        self, names: Sequence[str] = (), *, project: Path | None = None, trust_codex_hooks: bool = False
+    ) -> tuple[Connection, ...]:
+        """Plan the changes that connect these agents, or all on this machine; ``apply`` makes them."""
+        agent_names = names or connection.detect(Path.home())
+        if not agent_names:
+            raise InvalidInput(f"no agent was found on this machine; name one: {', '.join(agents.NAMES)}")
+        # One view for all plans, because agents share files: two of them may edit one settings file.
+        place, view, launch = _place(project), View(), _launch(self._context.settings.home)
+        connections = []
+        for name in agent_names:
+            plan = view.assume_applied(
+                connection.plan_install(name, place, launch, trust=trust_codex_hooks, read=view.__getitem__)
+            )
+            # A project's files are usually committed, and would then name a Python that others do not have.
+            notes = (*plan.notes, HERE_ONLY) if project and plan.changes else plan.notes
+            connections.append(_connection(name, replace(plan, notes=notes)))
+        return tuple(connections)
+
+    def plan_uninstall(self, names: Sequence[str] = (), *, project: Path | None = None) -> tuple[Connection, ...]:
+        """Plan the changes that disconnect these agents, or all; ``apply`` makes them."""
+        place, view = _place(project), View()
+        plans = {
+            name: view.assume_applied(connection.plan_uninstall(name, place, view.__getitem__))
+            for name in names or agents.NAMES
+        }
+        return tuple(_connection(name, plan) for name, plan in plans.items() if names or plan.changes or plan.problems)
+
+    def apply(self, connections: Iterable[Connection]) -> tuple[Connection, ...]:
+        """Make planned changes; a connection comes back with the problem if its changes could not be made."""
+        record = self._context.settings.home / DIRECTORIES
+        return tuple(_apply(new_connection, record) for new_connection in connections)
+
+    def check(self, connections: Iterable[Connection], *, project: Path | None = None) -> tuple[Connection, ...]:
+        """Check agents that were connected: read their files again, and start hook and server as the agent does."""
+        place, launch = _place(project), _launch(self._context.settings.home)
+        server_problems = _list_problems(_server(launch))
+        return tuple(_check(entry, place, launch, server_problems) for entry in connections)
+
+    def list_connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """List the agents on this machine: those that are connected, and those that are not."""
+        every = [connection.check_health(name, _place(None)) for name in agents.NAMES]
+        connected_names = tuple(health.agent for health in every if health.server or health.hooks)
+        return connected_names, tuple(
+            health.agent for health in every if health.present and health.agent not in connected_names
+        )
+
+    def health(self) -> tuple[Finding, ...]:
+        """Check each agent's registration, hooks and last activity, the server, the spool and the quarantine."""
+        place, launch = _place(None), _launch(self._context.settings.home)
+        every = [connection.check_health(name, place) for name in agents.NAMES]
+        last_seen = sessions.find_last_activity(self._context.store.db)
+        findings = [
+            _finding(health, launch, last_seen.get(health.agent, ""))
+            for health in every
+            if health.present or health.server or health.hooks
+        ]
+        # Where no agent uses the server, there is no need to start it.
+        if any(health.server for health in every):
+            findings.append(_server(launch))
+        if agents_with_hooks := [health.agent for health in every if health.hooks]:
+            findings.append(_hook(launch, agents_with_hooks[0]))
+        return (*findings, *self._spool(), self._quarantine())
+
+    def _spool(self) -> Iterator[Finding]:
+        """Report hook data that could not be imported when the store was opened."""
+        if files := spool.list_taken_files(str(self._context.settings.home)):
+            detail = f"what hooks left cannot be taken in: {', '.join(files)}"
+            remedy = f"free some space, or make {self._context.settings.home} and all in it writable"
+            yield Finding(what="spool", is_well=False, detail=detail, remedy=remedy)
+
+    def _quarantine(self) -> Finding:
+        """Report how many inputs could not be read."""
+        home = self._context.settings.home
+        items = quarantine.load_items(home)
+        if not items:
+            return Finding(what="quarantine", is_well=True, detail="empty: everything that came in could be read")
+        newest = items[-1]
+        full = "; it is full, so the oldest go" if quarantine.is_full(home) else ""
+        detail = f"{len(items):,} could not be read{full}; the newest: {newest.where}: {newest.reason}"
+        return Finding(what="quarantine", is_well=False, detail=detail, remedy=INSPECT)
+
+
+def _apply(new_connection: Connection, record: Path) -> Connection:
+    try:
+        file_changes.apply(new_connection.plan.changes, record)
+    except HivemindError as error:
+        return new_connection.with_problems(str(error))
+    return new_connection
+
+
+def _check(applied: Connection, place: InstallTarget, launch: Launch, server_problems: Sequence[str]) -> Connection:
+    if applied.plan.problems:
+        return applied
+    # What is planned again is what was written and is not there: another program may have put its own copy back.
+    plan = connection.plan_install(applied.agent, place, launch)
+    missing = [
+        f"{change.path} does not have our entries; close {applied.title} and try again" for change in plan.changes
+    ]
+    health = connection.check_health(applied.agent, place)
+    hook_problems = _list_problems(_hook(launch, applied.agent)) if health.hooks else ()
+    notes = tuple(dict.fromkeys((*applied.plan.notes, *health.notes)))
+    return replace(applied, plan=replace(applied.plan, notes=notes)).with_problems(
+        *plan.problems, *missing, *hook_problems, *server_problems
+    )
+
+
+def _list_problems(finding: Finding) -> tuple[str, ...]:
+    return () if finding.is_well else (f"the {finding.what} {finding.detail}; try: {finding.remedy}",)
+
+
+class View(dict[Path, str | None]):
+    """The files after the changes planned so far, because two agents may share a file."""
+
+    def __missing__(self, path: Path) -> str | None:
+        return file_changes.read_file(path)
+
+    def assume_applied(self, plan: InstallPlan) -> InstallPlan:
+        """Take the changes of a plan as made."""
+        self.update({change.path: change.after for change in plan.changes})
+        return plan
+
+
+def _connection(name: str, plan: InstallPlan) -> Connection:
+    return Connection(agent=name, title=agents.get_agent(name).title, plan=plan)
+
+
+def _place(project: Path | None) -> InstallTarget:
+    return InstallTarget(home=Path.home(), project=project.resolve() if project else None)
+
+
+def _launch(home: Path) -> Launch:
+    """Return the commands that start the hook and the server."""
+    # Absolute paths, because agents run commands with a PATH of their own; -P keeps Python from importing files of the
+    # repository. Some agents start servers without the user's variables, so an unusual home is an argument.
+    programs = Path(str(hivemind.__file__)).parent
+    is_usual = str(home) == data_directory({"HOME": str(Path.home())})
+    home_option = () if is_usual else ("--home", str(home))
+    return Launch(
+        hook=(sys.executable, "-I", "-S", str(programs / "hook.py"), *home_option),
+        server=(sys.executable, "-P", "-m", "hivemind", "mcp", *home_option),
+        status_line=(sys.executable, "-I", str(programs / "statusline.py"), *home_option),
+    )
+
+
+def _finding(health: connection.ConnectionHealth, launch: Launch, last_activity: str) -> Finding:
+    connect = f"hivemind install {health.agent}"
+    if not (health.server or health.hooks or health.problems):
+        return Finding(what=health.agent, is_well=True, detail=f"not connected; '{connect}' does it")
+    parts = list(_parts(health))
+    wrong = [text for text, is_well in parts if not is_well]
+    plan = connection.plan_install(health.agent, _place(None), launch)
+    stale, problems = plan.changes, plan.problems or health.problems
+    wrong += problems
+    # A hook that names another Python still runs, but with another version and perhaps another home.
+    if stale and not wrong:
+        wrong.append("was set up by another installation or version of hivemind")
+    activity = f"last active {timestamps.format_minute(last_activity)}" if last_activity else "no session yet"
+    detail = " · ".join([*(text for text, is_well in parts if is_well), *wrong, activity])
+    remedy = "; ".join([*([connect] if stale or problems else []), *health.notes]) if wrong else ""
+    return Finding(what=health.agent, is_well=not wrong, detail=detail, remedy=remedy)
+
+
+def _parts(health: connection.ConnectionHealth) -> Iterator[tuple[str, bool]]:
+    yield ("registered", True) if health.server else ("server not registered", False)
+    if health.hooks:
+        yield "hooks in place", True
+    elif health.missing:
+        yield f"no hook for {', '.join(health.missing)}", False
+    if health.trusted is not None:
+        yield ("hooks trusted", True) if health.trusted else ("hooks not trusted: none of them runs", False)
+
+
+def _server(launch: Launch) -> Finding:
+    """Start the server as an agent does, and check that it lists its tools."""
+    messages = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in HELLO)
+    command, start = launch.server, time.monotonic()
+    try:
+        process = _run(command, messages)
+        # The last line answers the second message, because the server answers in order.
+        names = [tool["name"] for tool in json.loads(process.stdout.splitlines()[-1])["result"]["tools"]]
+    except (OSError, subprocess.TimeoutExpired, ValueError, LookupError) as error:
+        return Finding(what="server", is_well=False, detail=f"does not answer: {error}", remedy=" ".join(command))
+    seconds = time.monotonic() - start
+    return Finding(what="server", is_well=True, detail=f"answers in {seconds:.1f} s with {', '.join(names)}")
+
+
+def _hook(launch: Launch, agent: str) -> Finding:
+    """Run the hook through a shell as an agent does, and check that it could store and answer an event."""
+    command, start = launch.command(agent, HOOK_EVENT), time.monotonic()
+    try:
+        process = _run(command, "{}", HIVEMIND_HOOKS="check")
+        trouble = "" if process.stdout.strip() == "ok" else process.stderr.strip() or f"exit code {process.returncode}"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        trouble = str(error)
+    if trouble:
+        return Finding(what="hook", is_well=False, detail=f"does not run: {trouble}", remedy=f"echo '{{}}' | {command}")
+    return Finding(what="hook", is_well=True, detail=f"runs in {time.monotonic() - start:.1f} s")
+
+
+def _run(command: str | Sequence[str], text: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as an agent does, a text through a shell, with this input and these variables."""
+    return subprocess.run(
+        command, input=text, capture_output=True, encoding="utf-8", timeout=SERVER_SECONDS, check=False,
+        shell=isinstance(command, str), env={**os.environ, **variables},
+    )  # fmt: skip

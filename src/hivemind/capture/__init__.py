@@ -1,1 +1,0 @@
-"""Capture what agents do: redact it, spool it, and turn it into observations for the log."""

@@ -1,0 +1,270 @@
+"""``hivemind log``, ``explain`` and ``sql``: what happened, and what is behind a memory."""
+
+import struct
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby, pairwise
+from typing import Any
+
+import click
+
+from hivemind.cli import arguments, output
+from hivemind.cli.arguments import open_mind
+from hivemind.cli.framework import store_name
+from hivemind.errors import InvalidInput
+from hivemind.hivemind import Hivemind
+from hivemind.model.code import SymbolChange
+from hivemind.model.codec import to_plain
+from hivemind.model.events import CHANGES
+from hivemind.model.ids import MemoryId, shorten_id
+from hivemind.model.recall import Receipt
+from hivemind.model.reports import AnchoredCode, Explanation
+from hivemind.model.timestamps import format_minute
+from hivemind.sql import connect
+from hivemind.text.clean import first_line, neutralise, plural
+from hivemind.text.fence import format_field, quote_line
+
+commands = click.Group()
+VECTOR_COLUMN = "embedding"
+"""The column of the view agent_memory with vectors, as 32-bit numbers."""
+
+
+@commands.command("explain")
+@arguments.memory_argument
+def explain(memory: str, everywhere: bool) -> None:
+    """Explain a memory: sources, versions, changed code, who saw it.
+
+    \b
+    hivemind explain 3f9a2c1e
+    """
+    with open_mind() as mind:
+        explanation = mind.explain(memory, everywhere=everywhere)
+        code = mind.code.behind(explanation.memory)
+        place = mind.checkout.label_elsewhere(explanation.memory.repo)
+    value = {**to_plain(explanation), "code": code}
+    output.emit(value, lambda: _print_explanation(explanation, code, place))
+
+
+def _print_explanation(explanation: Explanation, code: Sequence[AnchoredCode], place: str) -> None:
+    output.print_memory(explanation.memory, place)
+    if code:
+        output.print_heading("Code")
+    for anchor in code:
+        _print_code_change(anchor)
+    if any(anchor.staleness.must_verify for anchor in code):
+        output.note(output.describe_choices(shorten_id(explanation.memory.id)))
+    output.print_heading("History")
+    output.print_history(explanation.history)
+    output.print_heading("Shown to")
+    rows = [
+        [format_minute(line.at), line.actor, _name_question(line.query), str(line.rank), str(line.tokens)]
+        for line in explanation.receipts
+    ]
+    output.print_table(["when", "who", "question", "place", "tokens"], rows)
+    if not rows:
+        output.note("Nobody yet.")
+
+
+def _name_question(question: str) -> str:
+    """The beginning of a question; memories that come without one are part of a brief."""
+    return first_line(question) or "in a brief"
+
+
+def _print_code_change(code: AnchoredCode) -> None:
+    advice = ". Verify before acting." if code.staleness.must_verify else ""
+    label = "" if code.staleness.change is SymbolChange.GONE else f"{code.staleness.anchor.label}: "
+    text = output.wrap(neutralise(f"{label}{code.staleness.text}{advice}"))
+    click.echo(click.style(text, fg="yellow") if advice else text)
+    if code.then != code.now:
+        output.print_diff(code.then, code.now, f"when it was stored ({code.staleness.anchor.commit[:8]})", "now")
+
+
+@commands.command("log")
+@click.argument("memories", metavar="[ID]...", nargs=-1, shell_complete=arguments.complete_memory_id)
+@click.option("--diff", is_flag=True, help="What changed from version to version; of two memories, the difference.")
+@click.option("--subject", default="", help="Every value a subject has had, such as deploy-target or REQ-12.")
+@click.option("--audit", is_flag=True, help="Only changes: who changed what.")
+@click.option("--verify", is_flag=True, help="Check the chain of the log; the exit code is 1 if it was tampered with.")
+@click.option("--receipts", is_flag=True, help="Which memories were shown to whom, and why.")
+@click.option("--session", default="", help="With --receipts: only of this session.")
+@arguments.limit_option(30, "Maximum number of log entries or receipts.")
+@click.option("--before", type=int, default=0, metavar="ENTRY", help="Continue from an earlier page.")
+@arguments.everywhere_option
+def log(
+    memories: tuple[str, ...], diff: bool, subject: str, audit: bool, verify: bool, receipts: bool, session: str,
+    limit: int, before: int, everywhere: bool,
+) -> None:  # fmt: skip
+    """Show what happened: here, to a memory, or to a subject.
+
+    \b
+    hivemind log                           all entries, newest first
+    hivemind log 3f9a2c1e                  the versions of a memory
+    hivemind log 3f9a2c1e --diff           what changed from version to version
+    hivemind log 3f9a2c1e 5b2e91aa --diff  the difference of two memories
+    hivemind log --subject REQ-12          every value of a subject
+    hivemind log --audit                   who changed what
+    hivemind log --verify                  whether the log was tampered with
+    hivemind log --receipts                what was shown to whom
+    """
+    is_one_mode = sum([diff, bool(subject), audit, verify, receipts]) <= 1
+    _require(is_one_mode, "--diff, --subject, --audit, --verify and --receipts exclude each other; choose one")
+    _require(receipts or not session, "--session goes with --receipts")
+    _require(not (memories and (subject or verify)), "--subject and --verify are not about an id; leave it out")
+    _require(len(memories) in (1, 2) or not diff, "with --diff, name one memory or two")
+    _require(len(memories) <= 1 or not (audit or receipts), "with --audit and --receipts, name one memory at most")
+    with open_mind() as mind:
+        if verify:
+            _verify_chain(mind)
+        elif receipts:
+            _list_receipts(mind, "".join(memories), session, limit, everywhere=everywhere)
+        elif diff:
+            _show_diff(mind, memories, everywhere=everywhere)
+        elif subject:
+            ids = [memory.id for memory in mind.history.of_subject(subject)]
+            _show_versions(mind, ids, subject, everywhere=everywhere)
+        elif memories and not audit:
+            _show_versions(mind, memories, everywhere=everywhere)
+        else:
+            _list_entries(mind, "".join(memories), limit, before, is_audit=audit, everywhere=everywhere)
+
+
+def _require(is_met: bool, message: str) -> None:
+    if not is_met:
+        raise InvalidInput(message)
+
+
+def _show_versions(mind: Hivemind, memories: Sequence[str], subject: str = "", *, everywhere: bool) -> None:
+    histories = [mind.history.steps(memory, everywhere=everywhere) for memory in memories]
+    places = [mind.checkout.label_elsewhere(steps[-1].after.repo) for steps in histories]
+
+    def show() -> None:
+        for steps, place in zip(histories, places, strict=True):
+            if subject or place or len(histories) > 1:
+                output.print_heading(output.summarise(steps[-1].after, place))
+            output.print_history(steps)
+        if not histories:
+            output.note(f"Nothing is known about {subject}.")
+
+    output.emit(histories if subject or len(histories) > 1 else histories[0], show)
+
+
+def _show_diff(mind: Hivemind, memories: Sequence[str], *, everywhere: bool) -> None:
+    if len(memories) == 1:
+        steps = mind.history.steps(memories[0], everywhere=everywhere)
+        texts = [text for text, _ in groupby(step.after.text for step in steps)]
+        names = [f"version {number}" for number in range(1, len(texts) + 1)]
+    else:
+        texts = [mind.show(memory, everywhere=everywhere).text for memory in memories]
+        names = list(memories)
+    changes = [
+        {"from": old, "to": new, "before": before, "after": after}
+        for (old, before), (new, after) in pairwise(zip(names, texts, strict=True))
+        if before != after
+    ]
+
+    def show() -> None:
+        for change in changes:
+            output.print_diff(change["before"], change["after"], change["from"], change["to"])
+        if not changes:
+            output.note("No difference.")
+
+    output.emit(changes, show)
+
+
+def _list_entries(mind: Hivemind, memory: str, limit: int, before: int, *, is_audit: bool, everywhere: bool) -> None:
+    """List entries of the log, each with the text of the memory that it is about."""
+    facts = CHANGES if is_audit else ()
+    page = mind.history.log(memory, limit=limit, before=before, facts=facts, everywhere=everywhere)
+    texts = mind.history.log_texts(page, everywhere=everywhere)
+    entries = [
+        {**to_plain(entry), "text": text, "from": mind.checkout.label_elsewhere(entry.repo)}
+        for entry, text in zip(page, texts, strict=True)
+    ]
+    rows = [
+        [str(e["position"]), format_minute(e["at"]), f"{format_field(e['actor'])} ({e['channel']})", e["fact"],
+         shorten_id(e["about"]), e["from"], first_line(e["text"], 140)]
+        for e in entries
+    ]  # fmt: skip
+    flags = ["--audit" if is_audit else "", "--everywhere" if everywhere else ""]
+    command = " ".join(filter(None, ["hivemind log", memory, *flags]))
+    more = f"more: {command} --before {page[-1].position}" if len(page) == limit else ""
+    columns = ["entry", "when", "who", "what", "about", "from", "text"]
+    output.emit_rows(
+        entries, columns, rows, after=more, if_empty="Nothing happened yet.", on_screen=lambda: _print_entries(rows)
+    )
+
+
+def _print_entries(rows: Iterable[Sequence[str]]) -> None:
+    """Print two lines for each entry; one line would not fit a terminal."""
+    for position, when, who, what, *about in rows:
+        output.print_text(f"{position:>5}  {when}  {what}  by {who}")
+        if any(about):
+            click.echo(output.wrap(quote_line("  ".join(filter(None, about))), " " * 7, " " * 17))
+
+
+def _verify_chain(mind: Hivemind) -> None:
+    breaks, total = mind.maintenance.audit(), plural(mind.history.log_length(), "entry")
+    for place in breaks:
+        output.warn(f"device {place.device[:8]}, entry {place.device_seq}: {place.why}")
+    warning = f"{len(breaks):,} of {total} changed since they were written. Restore a backup: hivemind backup list"
+    output.emit(breaks, warning if breaks else f"The chain of {total} verifies.")
+    sys.exit(1 if breaks else 0)
+
+
+def _list_receipts(mind: Hivemind, memory: str, session: str, limit: int, *, everywhere: bool) -> None:
+    receipts = (
+        mind.explain(memory, everywhere=everywhere).receipts[:limit]
+        if memory
+        else mind.history.receipts(session, limit=limit, everywhere=everywhere)
+    )
+    memories = mind.browse.get_all({receipt.memory_id for receipt in receipts}, everywhere=everywhere)
+    texts = {memory.id: first_line(memory.text, 60) for memory in memories}
+    rows = [
+        [format_minute(r.at), r.actor, shorten_id(r.memory_id), str(r.rank), f"{r.tokens}", r.query, r.why]
+        for r in receipts
+    ]
+    columns = ["when", "who", "memory", "place", "tokens", "question", "why"]
+    output.emit_rows(
+        receipts, columns, rows, if_empty="Nothing was shown yet.", on_screen=lambda: _print_receipts(receipts, texts)
+    )
+
+
+def _print_receipts(receipts: Sequence[Receipt], texts: Mapping[MemoryId, str]) -> None:
+    """Print receipts under the questions that they answered."""
+    for (at, who, question), group in groupby(receipts, key=lambda r: (format_minute(r.at), r.actor, r.query)):
+        output.print_heading(f"{at}  {who}  {_name_question(question)}")
+        rows = [
+            [str(r.rank), shorten_id(r.memory_id), f"{r.tokens}", texts.get(r.memory_id, "(erased)"), r.why]
+            for r in group
+        ]
+        output.print_table(["place", "memory", "tokens", "text", "why"], rows)
+
+
+@commands.command("sql")
+@click.argument("statement")
+def sql(statement: str) -> None:
+    """Query memories with SQL, read-only.
+
+    Views: agent_memory, traces, sessions, tool_outputs, receipts. Nothing can be changed this way.
+
+    \b
+    hivemind sql "SELECT kind, count(*) FROM agent_memory GROUP BY kind"
+    """
+    with connect(store_name()) as connection:
+        result = connection.execute(statement)
+    rows = [[_describe_cell(name, cell) for name, cell in zip(result.columns, row, strict=True)] for row in result]
+    values = [{name: _list_numbers(name, cell) for name, cell in row.items()} for row in result.dictionaries()]
+    output.emit_rows(values, result.columns, rows)
+
+
+def _describe_cell(column: str, cell: Any) -> str:
+    """A value for a table; of bytes, which nobody reads, only how many there are."""
+    if isinstance(cell, bytes):
+        return f"<vector of {len(cell) // 4}>" if column == VECTOR_COLUMN else f"<{len(cell):,} bytes>"
+    return "" if cell is None else str(cell)
+
+
+def _list_numbers(column: str, cell: Any) -> Any:
+    """A value for JSON; a vector as its numbers."""
+    is_vector = column == VECTOR_COLUMN and isinstance(cell, bytes) and len(cell) % 4 == 0
+    return [round(number, 6) for (number,) in struct.iter_unpack("<f", cell)] if is_vector else cell

@@ -1,0 +1,22 @@
+"""``hivemind mcp``; apart, because a client gives up if the server takes long to start."""
+
+import os
+
+import click
+
+from hivemind import mcp
+from hivemind.cli.framework import store_name
+
+commands = click.Group()
+
+
+@commands.command("mcp")
+@click.option("--home", metavar="DIR", help="The home directory, as in HIVEMIND_HOME.")
+def command(home: str | None) -> None:
+    """Serve agents over the Model Context Protocol (MCP).
+
+    It speaks on standard input and output. Agents start this themselves once 'hivemind install' has connected them.
+    """
+    if home:
+        os.environ["HIVEMIND_HOME"] = home
+    mcp.main(store_name())

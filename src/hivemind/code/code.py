@@ -1,0 +1,247 @@
+"""Memories and code: links, staleness, related files, the code index."""
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event as Stop
+from threading import Thread
+
+from hivemind import system
+from hivemind.code.app_staleness import StaleMemory, anchored_memories, stale_memories, unlinked_memories
+from hivemind.code.mentions import looks_like_code
+from hivemind.context import Context, Progress, quietly
+from hivemind.errors import HivemindError, InvalidInput, NotFound
+from hivemind.low_priority import used_cpu_seconds
+from hivemind.model.claim import Claim
+from hivemind.model.code import Anchor, RelatedFile, Symbol
+from hivemind.model.events import MemoryAnchored
+from hivemind.model.memory import Memory
+from hivemind.model.reports import AnchoredCode, RelatedContext
+from hivemind.recall.answers import ASKED_SECONDS
+from hivemind.store.integrity import Finding
+from hivemind.text.clean import plural, validate_label
+
+WARM_AFTER_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """The size of a working tree's index."""
+
+    files: int
+    symbols: int
+    changed: int
+    """Files that changed since the last indexing."""
+    linked: int
+    """Memories that could be linked to code only now."""
+    left_out: int
+    """Files beyond the number that is indexed."""
+
+
+def describe_links(linked: int, unlinked: int, *, may_lack_names: bool) -> str:
+    """Say how many memories are linked to code, how many are not, and what to do about it."""
+    text = f"{plural(linked, 'memory')} linked to code"
+    if not unlinked:
+        return text
+    remedies = ["'hivemind code index'"] * may_lack_names + ["'hivemind code link ID CODE'"]
+    return f"{text}, {unlinked} that seem to name code are not: {' or '.join(remedies)}"
+
+
+# The modules that load the parsers are imported where they are used: they take a third of the import time of the
+# application, before a server's first answer.
+class Code:
+    """Links memories to code, and finds what is stale or related."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._checkout = context.checkout
+
+    def link(self, memory: str, links: Sequence[str], *, instead: bool = False) -> Memory:
+        """Link a memory to code, in addition to its links or instead of them."""
+        context, checkout = self._context, self._checkout
+        target = context.memory_to_change(memory)
+        # Its code is elsewhere, so its fingerprint cannot be taken here.
+        if not checkout.owns(target):
+            raise InvalidInput(f"{target.id[:8]} does not belong to this repository; link it where it does")
+        commit = checkout.head()
+        new = [anchor for link in links for anchor in self._anchors_of(validate_label(link, "a link"), commit)]
+        from hivemind.code.anchor import deduplicate_anchors
+
+        anchors = deduplicate_anchors([*(() if instead else target.anchors), *new])
+        return context.change(
+            target, [context.factory.about(target, MemoryAnchored(memory_id=target.id, anchors=anchors))]
+        )
+
+    def _anchors_of(self, link: str, commit: str) -> list[Anchor]:
+        from hivemind.code.anchor import resolve_link
+        from hivemind.code.links import explain_mismatch
+
+        anchors = resolve_link(self._checkout.index, link, commit)
+        if not anchors:
+            raise InvalidInput(explain_mismatch(self._checkout.index, link))
+        return anchors
+
+    def stale(self, *, since: str = "", wait: bool = False) -> tuple[StaleMemory, ...]:
+        """Find memories whose code changed, and how; with ``since``, only by changes after that commit.
+
+        With ``wait`` all code is read first; else ``is_behind`` says whether some is left to the background.
+        """
+        if wait:
+            self._checkout.index.refresh()
+        deadline = math.inf if wait else used_cpu_seconds() + ASKED_SECONDS
+        return stale_memories(self._context, since, deadline)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the last answer needed more of the code than could be read in time."""
+        return self._checkout.is_code_behind
+
+    def behind(self, memory: Memory) -> tuple[AnchoredCode, ...]:
+        """Return the code of a memory's anchors then and now; empty for code of other repositories."""
+        if not memory.anchors or not self._checkout.owns(memory):
+            return ()
+        from hivemind.code.versions import read_current_code, read_old_code
+
+        root = self._checkout.index.root
+        return tuple(
+            AnchoredCode(
+                staleness=staleness,
+                then=read_old_code(root, staleness.anchor),
+                now=read_current_code(root, staleness.now),
+            )
+            for staleness in self._checkout.staleness_of(memory.anchors)
+        )
+
+    def find_related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> RelatedContext:
+        """Find memories, files and callers related to a file, folder, module, symbol or task."""
+        from hivemind.recall import neighbourhood
+
+        return neighbourhood.find_related(self._context, target, limit, progress)
+
+    def neighbours(self, files: Sequence[str]) -> tuple[RelatedFile, ...]:
+        """Find the files most related to some files: edited together, or with names in common."""
+        inside = tuple(filter(None, (self._path_in_tree(file) for file in files))) if self._checkout.exists else ()
+        if not inside:
+            return ()
+        from hivemind.recall import neighbourhood
+
+        return neighbourhood.find_neighbours(self._context, inside)
+
+    def file_at(self, path: str, commit: str = "") -> str:
+        """Read a file at a commit, or at the one checked out."""
+        from hivemind.code.versions import read_file
+
+        return read_file(self._checkout.root, path, commit)
+
+    def symbols(self, path: str) -> tuple[Symbol, ...]:
+        """The symbols of a file, the file itself first."""
+        inside = self._path_in_tree(path)
+        symbols = tuple(self._checkout.index.symbols_of(inside)) if inside else ()
+        if not symbols:
+            raise NotFound(f"there is no file {path!r} in this working tree")
+        return symbols
+
+    def index(self, progress: Progress = quietly) -> IndexReport:
+        """Index the whole working tree."""
+        changed = self._checkout.index.refresh(progress)
+        files, symbols = self._checkout.index.count_files_and_symbols()
+        left_out = self._checkout.index.count_left_out()
+        linked_count = self.relink_unlinked()
+        return IndexReport(files=files, symbols=symbols, changed=changed, linked=linked_count, left_out=left_out)
+
+    def relink_unlinked(self) -> int:
+        """Link memories that name code which the index knows by now, and return how many; call it after indexing."""
+        context, checkout = self._context, self._checkout
+        # A hub or a teammate's memory has an owner who links it; only one's own are changed here.
+        own = [
+            memory for memory in unlinked_memories(context, looks_like_code) if memory.owner == context.settings.person
+        ]
+        claims = [Claim(text=memory.text, scope=memory.scope, links=memory.links) for memory in own]
+        anchors = checkout.anchors_for(claims, context.edited_files)
+        pairs = [(memory, matches) for memory, matches in zip(own, anchors, strict=True) if matches]
+        for memory, matches in pairs:
+            fact = MemoryAnchored(memory_id=memory.id, anchors=matches)
+            context.change(memory, [context.factory.about(memory, fact)])
+        return len(pairs)
+
+    def count_links(self) -> tuple[int, int]:
+        """Count the memories that are linked to code of this tree, and those that name code and are not."""
+        return len(anchored_memories(self._context)), len(unlinked_memories(self._context))
+
+    def index_politely(self) -> IndexReport:
+        """Index the tree and judge all links at the lowest priority, unless another process is indexing it."""
+        system.lower_priority()
+        if not self._checkout.index.is_being_refreshed():
+            report = self.index()
+            # Where moved code went is remembered, so that the next answer need not search for it.
+            stale_memories(self._context)
+            return report
+        files, symbols = self._checkout.index.count_files_and_symbols()
+        return IndexReport(files=files, symbols=symbols, changed=0, linked=0, left_out=0)
+
+    def watch(self, stop: Stop, on_change: Callable[[int], None] = lambda changed: None) -> None:
+        """Update the index whenever the tree changes, until stopped; without it, files are read when asked about."""
+        from hivemind.code import watcher
+
+        watcher.follow(self._checkout.index, stop, on_change)
+
+    def keep_warm(self) -> Callable[[], None]:
+        """Watch the tree in a background thread, if it is indexed already or small; return a function that stops it.
+
+        If this fails, files are read when they are asked about, and the doctor says why.
+        """
+        if not self._checkout.is_under_git:
+            return lambda: None
+        stop = Stop()
+
+        def follow() -> None:
+            # The first answer comes first.
+            if not stop.wait(WARM_AFTER_SECONDS):
+                # A connection of its own, because this is another thread.
+                from hivemind.code import watcher
+
+                with suppress(HivemindError), self._checkout.open_index(self._checkout.root) as index:
+                    watcher.keep_warm(index, stop)
+
+        thread = Thread(target=follow, name="hivemind-watch", daemon=True)
+        thread.start()
+
+        def end() -> None:
+            stop.set()
+            thread.join(timeout=1)
+
+        return end
+
+    def health(self) -> Finding:
+        """Check whether the working tree can be watched."""
+        if not self._checkout.is_under_git:
+            return Finding(what="code", is_well=True, detail="no git repository here, so nothing is followed")
+        from hivemind.code import watcher
+
+        try:
+            files, symbols = self._checkout.index.count_files_and_symbols()
+            trouble = watcher.find_problem(self._checkout.index)
+            linked, unlinked = self.count_links()
+        except HivemindError as error:
+            return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind code index")
+        counts = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}"
+        if self._checkout.index.is_being_refreshed():
+            counts += " so far, being indexed now"
+        elif self._checkout.index.has_much_to_read():
+            counts += " so far: the tree is not indexed yet, which 'hivemind code index' does"
+        if left_out := self._checkout.index.count_left_out():
+            counts += f" ({plural(left_out, 'more file')} left out: over the limit)"
+        counts += f"; {describe_links(linked, unlinked, may_lack_names=self._checkout.index.may_lack_names)}"
+        if trouble:
+            detail = f"{counts}; changes are noticed only when asked about, because {trouble}"
+            return Finding(what="code", is_well=True, detail=detail, remedy=watcher.REMEDY)
+        return Finding(what="code", is_well=True, detail=f"{counts}; changes can be followed")
+
+    def _path_in_tree(self, path: str) -> str:
+        """Resolve a path from the current directory or the root of the tree; empty if it is outside."""
+        root = self._checkout.root
+        place = next((candidate for candidate in (Path.cwd() / path, root / path) if candidate.is_file()), root / path)
+        target, base = place.resolve(), root.resolve()
+        return target.relative_to(base).as_posix() if target.is_relative_to(base) else ""

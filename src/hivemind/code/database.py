@@ -1,0 +1,286 @@
+"""The SQLite file of a code index: its schema, how to open and replace it, and how to store what was read from files.
+
+Every transaction leaves the index consistent, so a process may be killed at any time, and several may write at once.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from hivemind.code import git
+from hivemind.code.addresses import normalise_word
+from hivemind.code.reading import ContentRows, FileRows, Request, lookup_triples
+from hivemind.model.code import BROKEN, Fingerprint
+from hivemind.system import open_private
+
+DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
+"""Errors that SQLite raises for a damaged file."""
+
+BUSY_TIMEOUT_MS = 5_000
+"""How long a write waits for other processes."""
+
+BULK_CACHE_KB = 32_000
+"""Memory for pages while a tree is indexed; rows sorted by names and hashes are inserted all over the file."""
+
+BULK_JOURNAL_PAGES = 8_000
+"""Length of the journal at which it is copied into the file meanwhile; a page that changes often is copied once."""
+
+VERSION = 7
+"""Part of the file's name; raise it with every change of the schema or of what is stored."""
+
+MAX_COMMIT_FILES = 40
+"""Larger commits are ignored: they say nothing about any two of their files."""
+
+HALF_LIFE_COMMITS = 1500
+"""Number of commits after which an older commit counts half."""
+
+_SCHEMA = """
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,
+    stem TEXT NOT NULL, -- its name without suffixes, folded
+    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
+    seen_ns INTEGER NOT NULL -- when the file was read
+) STRICT;
+CREATE INDEX files_by_stem ON files (stem);
+CREATE TABLE symbols (
+    id INTEGER PRIMARY KEY,
+    file INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, qualified TEXT NOT NULL,
+    ordinal INTEGER NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL, signature TEXT NOT NULL,
+    before TEXT NOT NULL, after TEXT NOT NULL, fingerprint TEXT NOT NULL
+) STRICT;
+CREATE INDEX symbols_by_file ON symbols (file);
+CREATE INDEX symbols_by_name ON symbols (name);
+CREATE TABLE triples ( -- the smallest hashes of a body's sketch, to find the body elsewhere
+    triple INTEGER, symbol INTEGER, PRIMARY KEY (triple, symbol)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE mentions ( -- a symbol calls or inherits something of this name
+    name INTEGER, symbol INTEGER,
+    qualifier TEXT, -- the word before its dot; empty for a plain name
+    PRIMARY KEY (name, symbol, qualifier)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mentions_by_symbol ON mentions (symbol);
+CREATE TABLE imports ( -- the words of what a file imports, folded
+    word TEXT, file INTEGER, PRIMARY KEY (word, file)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX imports_by_file ON imports (file);
+CREATE TABLE together ( -- files changed by the same commits; each pair is stored once
+    file INTEGER, other INTEGER, weight REAL NOT NULL, PRIMARY KEY (file, other)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX together_by_other ON together (other);
+CREATE VIRTUAL TABLE contents USING fts5 ( -- the words of a file; the row id is that of the file
+    path, names, body, content = '', contentless_delete = 1, tokenize = 'porter ascii'
+);
+CREATE TRIGGER symbol_gone AFTER DELETE ON symbols BEGIN DELETE FROM mentions WHERE symbol = old.id; END;
+CREATE TRIGGER file_gone AFTER DELETE ON files BEGIN
+    DELETE FROM together WHERE file = old.id OR other = old.id;
+END;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+"""
+
+
+def connect(path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
+    """Open the database; create it anew if it is missing or damaged."""
+    with suppress(*DAMAGE_ERRORS):
+        return _open(path, busy_timeout_ms)
+    remove(path)
+    return _open(path, busy_timeout_ms)
+
+
+def remove(path: Path) -> None:
+    """Delete the database with its journal files."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def select(db: apsw.Connection, query: str, *values: str | int) -> Iterator[Any]:
+    """Run a query and iterate over its rows; the caller knows their types."""
+    return iter(db.execute(query, values))
+
+
+@contextmanager
+def transaction(db: apsw.Connection) -> Iterator[None]:
+    """Run the block in one transaction; roll back on any exception."""
+    # IMMEDIATE waits for the write lock here; a later upgrade from reading could fail at once with "busy".
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:  # also KeyboardInterrupt: an open transaction would lock out other processes
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+@contextmanager
+def bulk_writes(db: apsw.Connection) -> Iterator[None]:
+    """Use more memory and a longer journal in the block, so that pages are read and written less often."""
+    settings = {"cache_size": -BULK_CACHE_KB, "wal_autocheckpoint": BULK_JOURNAL_PAGES}
+    earlier = {name: db.pragma(name) for name in settings}
+    for name, value in settings.items():
+        db.pragma(name, value)
+    try:
+        yield
+    finally:
+        for name, value in earlier.items():
+            db.pragma(name, value)
+        db.pragma("shrink_memory")
+
+
+def _open(path: Path, busy_timeout_ms: int) -> apsw.Connection:
+    # SQLite gives the mode of the file to those beside it, too.
+    if not path.exists():
+        open(path, "ab", opener=open_private).close()
+    db = apsw.Connection(str(path))
+    db.set_busy_timeout(busy_timeout_ms)
+    db.execute("PRAGMA journal_mode = WAL")  # several agents read while one process indexes
+    db.execute("PRAGMA synchronous = OFF")  # a power cut may damage the index, which is then rebuilt
+    if db.pragma("user_version") == 0:
+        with transaction(db):
+            # Another process may have created the tables while this one waited for the lock.
+            if db.pragma("user_version") == 0:
+                db.execute(f"{_SCHEMA} PRAGMA user_version = {VERSION}")
+    return db
+
+
+def make_requests(db: apsw.Connection, paths: Iterable[str]) -> list[Request]:
+    """What to ask for these files, with their fingerprints as last indexed."""
+    return [_make_request(db, path) for path in dict.fromkeys(paths)]
+
+
+def _make_request(db: apsw.Connection, path: str) -> Request:
+    query = (
+        "SELECT s.kind, s.signature, s.fingerprint FROM symbols s JOIN files f ON f.id = s.file WHERE f.path = ?"
+        " ORDER BY s.kind != 'file'"
+    )
+    rows = list(select(db, query, path))
+    if not rows:
+        return Request(path)
+    raw = Fingerprint.parse(rows[0][2]).raw
+    # An error can make the same bytes parse differently, so fingerprints of a broken file are not reused.
+    is_broken = rows[0][1] == BROKEN
+    return Request(path, raw, () if is_broken else tuple(fingerprint for *_, fingerprint in rows))
+
+
+def store_files(db: apsw.Connection, files: Sequence[FileRows]) -> int:
+    """Store files in one transaction and return how many of them differ from what was stored."""
+    words: dict[int, tuple[str, str, str] | None] = {}
+    with transaction(db):
+        changed = sum(_store_file(db, file, words) for file in files)
+        _store_words(db, words)
+        if changed:
+            set_fact(db, "generation", str(time.time_ns()))
+    return changed
+
+
+def _store_words(db: apsw.Connection, words: dict[int, tuple[str, str, str] | None]) -> None:
+    """Replace the searchable words of files; None only deletes them."""
+    # Last and together: other statements in between make FTS5 write a segment for each file, which takes longer than
+    # all the rest.
+    db.executemany("DELETE FROM contents WHERE rowid = ?", [(file,) for file in words])
+    # FTS5 also writes a segment whenever a row id is smaller than the one before.
+    rows = [(file, *columns) for file, columns in sorted(words.items()) if columns is not None]
+    db.executemany("INSERT INTO contents (rowid, path, names, body) VALUES (?, ?, ?, ?)", rows)
+
+
+def _store_file(db: apsw.Connection, file: FileRows, words: dict[int, tuple[str, str, str] | None]) -> bool:
+    """Store all of a file but its words, which are added to `words`."""
+    query = "SELECT id, seen_ns FROM files WHERE path = ?"
+    file_id, seen_ns = next(select(db, query, file.path), (0, 0))
+    # Another process may have read it later than this one and stored it already; a time to come is a wrong clock.
+    if file.read_ns < seen_ns < time.time_ns():
+        return False
+    if file.stamp is None:
+        if file_id:
+            _delete_content(db, file_id)
+            words[file_id] = None
+            db.execute("DELETE FROM files WHERE id = ?", (file_id,))
+        return bool(file_id)
+    new_id = _store_stamp(db, file.path, file.stamp, file.read_ns)
+    if file.content is None:
+        return False
+    if file_id:
+        _delete_content(db, file_id)
+    _store_content(db, new_id, file.content)
+    words[new_id] = file.content.words
+    return True
+
+
+def _delete_content(db: apsw.Connection, file: int) -> None:
+    rows = select(db, "SELECT id, fingerprint FROM symbols WHERE file = ?", file)
+    fingerprints = [(symbol, Fingerprint.parse(text)) for symbol, text in rows]
+    triples = [
+        (triple, symbol)
+        for symbol, fingerprint in fingerprints
+        for triple in lookup_triples(fingerprint.tokens, fingerprint.sketch)
+    ]
+    db.executemany("DELETE FROM triples WHERE triple = ? AND symbol = ?", triples)
+    db.execute("DELETE FROM symbols WHERE file = ?", (file,))
+    db.execute("DELETE FROM imports WHERE file = ?", (file,))
+
+
+def _store_stamp(db: apsw.Connection, path: str, stamp: tuple[int, int, int], read_ns: int) -> int:
+    ((file,),) = select(
+        db,
+        "INSERT INTO files (path, stem, size, mtime_ns, inode, seen_ns) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET stem = excluded.stem, size = excluded.size, inode = excluded.inode,"
+        " mtime_ns = excluded.mtime_ns, seen_ns = excluded.seen_ns RETURNING id",
+        path,
+        normalise_word(path.rpartition("/")[2].partition(".")[0]),
+        *stamp,
+        read_ns,
+    )
+    return int(file)
+
+
+def _store_content(db: apsw.Connection, file: int, content: ContentRows) -> None:
+    ((last_id,),) = select(db, "SELECT coalesce(max(id), 0) FROM symbols")
+    first_id = last_id + 1
+    symbols = [(first_id + position, file, *columns) for position, columns in enumerate(content.symbols)]
+    db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", symbols)
+    triples = [(triple, first_id + position) for triple, position in content.triples]
+    db.executemany("INSERT OR IGNORE INTO triples VALUES (?, ?)", triples)
+    names = {name for _, name, _ in content.mentions}
+    db.executemany("INSERT OR IGNORE INTO names (text) VALUES (?)", [(name,) for name in names])
+    mentions = [(first_id + owner, qualifier, name) for owner, name, qualifier in content.mentions]
+    db.executemany("INSERT OR IGNORE INTO mentions SELECT id, ?, ? FROM names WHERE text = ?", mentions)
+    db.executemany("INSERT OR IGNORE INTO imports VALUES (?, ?)", [(word, file) for word in content.imports])
+
+
+def count_common_commits(db: apsw.Connection, commits: Sequence[git.Commit], head: str, *, is_continued: bool) -> None:
+    """Count which files are edited together, in commits since the last count or in all."""
+    ids = dict(select(db, "SELECT path, id FROM files"))
+    with transaction(db):
+        if not is_continued:
+            db.execute("DELETE FROM together")
+        # New commits weigh more instead of old ones less, so stored rows need no update: only ratios matter.
+        commit_count = int(get_fact(db, "commits") or 0) if is_continued else 0
+        for position, commit in enumerate(reversed(commits), start=commit_count):
+            db.executemany(
+                "INSERT INTO together VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET weight = weight + excluded.weight",
+                _weigh_pairs(commit, position, ids),
+            )
+        set_fact(db, "commits", str(commit_count + len(commits)))
+        set_fact(db, "history", head)
+
+
+def _weigh_pairs(commit: git.Commit, position: int, ids: dict[str, int]) -> Iterator[tuple[int, int, float]]:
+    # A commit of one file relates it to nothing, and a commit of the whole tree relates all to all.
+    if 2 <= len(commit.files) <= MAX_COMMIT_FILES:
+        weight = 2 ** (position / HALF_LIFE_COMMITS) / (len(commit.files) - 1)
+        files = sorted({ids[path] for path in commit.files if path in ids})
+        yield from ((first, second, weight) for first, second in combinations(files, 2))
+
+
+def get_fact(db: apsw.Connection, name: str) -> str:
+    """Read a named value that is stored with the index; empty if there is none."""
+    return next((value for (value,) in select(db, "SELECT value FROM facts WHERE name = ?", name)), "")
+
+
+def set_fact(db: apsw.Connection, name: str, value: str) -> None:
+    """Store a named value with the index."""
+    db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))

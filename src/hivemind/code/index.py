@@ -1,0 +1,475 @@
+"""The code index: files, symbols and references of a working tree in a database that may be deleted at any time.
+
+It is a cache: a file whose stamp differs is read again, a damaged database is rebuilt.
+Calls and inheritance are stored as names and resolved by queries, so a saved file changes only its own rows.
+"""
+
+import math
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from difflib import get_close_matches
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import apsw
+
+from hivemind import system
+from hivemind.code import database, git, reading, tree
+from hivemind.code.addresses import normalise_word
+from hivemind.code.database import select
+from hivemind.code.fingerprint import digest, merge, pack, unpack, unpack_first
+from hivemind.code.grammar import language_of
+from hivemind.code.symbols import outline
+from hivemind.code.tree import Stamp
+from hivemind.errors import StoreBusy, Unavailable
+from hivemind.model.code import FOLDER, LOCATION_FIELDS, Fingerprint, Symbol
+
+BATCH_FILES = 50
+"""Files per transaction, which lasts a tenth of a second; nobody else can write in that time."""
+
+BATCH_BYTES = 1_000_000
+"""Size of these files together; what is read from larger ones takes a hundred megabytes in each process."""
+
+MAX_HISTORY_COMMITS = 8000
+"""Newest commits that are counted for files edited together."""
+
+MAX_AUTOMATIC_FILES = 500
+"""Files in which a name is searched for, or that are indexed for the first time, while somebody waits."""
+
+MAX_LISTED_FILES = 10_000
+"""Trees up to this size are looked through while somebody waits, which takes a tenth of a second."""
+
+MAX_QUICK_FILES = 50
+"""Changed files that are read while somebody waits, also a tenth of a second; more are left to the background."""
+
+LARGE_TREE_SECONDS = 300.0
+"""How long a look at a larger tree holds as long as the same commit is checked out."""
+
+READ_BYTES_PER_SECOND = 2_000_000
+"""How fast a file is read into the index, for a guess of what somebody who waits would wait for."""
+
+WAIT_MS = 200
+"""How long the answer about one file waits for another process that writes, before it does without storing it."""
+
+SEARCH_SECONDS = 3.0
+"""How long git may search a tree that is not indexed yet for a name, while somebody waits."""
+
+MAX_DEFINING_FILES = 60
+"""Files with a definition of that name that are read then."""
+
+MAX_FOLDER_FILES = 500
+"""Only the first files of a larger folder count for its fingerprint."""
+
+LEFT_OUT_FACT = "left out"
+LAST_COMMIT_FACT = "last look"
+# Timestamps are coarse: a file written just before it was read may change again under the same stamp.
+_STAMP_RACE_NS = 50_000_000
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def rebuild_if_damaged(
+    operation: "Callable[Concatenate[CodeIndex, _P], _T]",
+) -> "Callable[Concatenate[CodeIndex, _P], _T]":
+    """Repeat the operation with a new database if the present one turns out to be damaged."""
+
+    @wraps(operation)
+    def wrapper(index: "CodeIndex", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            try:
+                return operation(index, *args, **kwargs)
+            except database.DAMAGE_ERRORS:
+                # The index is derived from the tree, so a damaged one is simply made again.
+                index.db.close()
+                database.remove(index.path)
+                index.db = database.connect(index.path, index.busy_timeout_ms)
+                return operation(index, *args, **kwargs)
+        except apsw.BusyError:
+            raise StoreBusy("another process is indexing this tree; try again in a moment") from None
+        except apsw.Error as error:
+            raise Unavailable(f"the code index cannot be used: {error}; delete {index.path} to rebuild it") from error
+
+    return wrapper
+
+
+class CodeIndex:
+    """The open index of one working tree."""
+
+    def __init__(self, root: Path, path: Path, busy_timeout_ms: int = database.BUSY_TIMEOUT_MS) -> None:
+        self.root = root
+        self.path = path
+        self.busy_timeout_ms = busy_timeout_ms
+        self.db = database.connect(path, busy_timeout_ms)
+        self.is_behind = False
+        """Whether a refresh was left to the background, so that answers may not know all of the tree."""
+        self._looked_at_ns = 0
+        """When this object last looked through the tree, also if what it saw was left to the background."""
+
+    @classmethod
+    def open(cls, root: Path, cache: Path, *, is_hurried: bool = False) -> Self:
+        """Open the index of the tree at root, stored in the folder `cache`; create it if there is none.
+
+        In a hurry, it hardly waits for other processes that write to it.
+        """
+        # Links to one tree share its index.
+        real_root = os.path.realpath(root)
+        try:
+            cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+            name = f"code-{digest(os.fsencode(real_root))}"
+            # Another version of the program has a file of its own, so that no process deletes what another one uses.
+            path = cache / f"{name}-{database.VERSION}.db"
+            if not path.exists():
+                _remove_older(cache, name)
+            return cls(Path(real_root), path, WAIT_MS if is_hurried else database.BUSY_TIMEOUT_MS)
+        except (OSError, apsw.Error) as error:
+            raise Unavailable(f"cannot open the code index in {cache}: {error}; check its permissions") from error
+
+    def close(self) -> None:
+        """Close the database."""
+        self.db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @rebuild_if_damaged
+    def refresh(self, progress: Callable[[int, int], None] = lambda *_: None) -> int:
+        """Bring the index up to date with the whole tree and return the number of changed files.
+
+        If another process is doing that, wait for it; what it has stored is not read again.
+        """
+        with self._lock():
+            return self._refresh(self._find_changed_files(), progress)
+
+    @rebuild_if_damaged
+    def refresh_if_older(self, seconds: float) -> None:
+        """Refresh unless that was done within so many seconds; if it would take long, only note that it is due."""
+        is_large = self.is_large()
+        if not self.may_index or not self._is_older(seconds, is_large=is_large):
+            return
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._lock(is_waiting=False))
+            except BlockingIOError:
+                self.is_behind = True
+                return
+            changed_paths = None if is_large or self.has_much_to_read() else self._find_changed_files()
+            self._looked_at_ns = time.time_ns()
+            self.is_behind = changed_paths is None or len(changed_paths) > MAX_QUICK_FILES
+            if changed_paths is not None and not self.is_behind:
+                self._refresh(changed_paths)
+
+    def refresh_on_request(self, progress: Callable[[int, int], None] = lambda *_: None) -> None:
+        """Refresh for somebody who asks about the tree; the first index of a large one is left to the background."""
+        if self.is_built:
+            self.refresh_if_older(0.0)
+        elif len(tree.list_files(self.root)) <= MAX_AUTOMATIC_FILES:
+            self.refresh(progress)
+        else:
+            self.is_behind = True
+
+    def is_being_refreshed(self) -> bool:
+        """Whether another process is indexing the tree at this moment."""
+        try:
+            with self._lock(is_waiting=False):
+                return False
+        except BlockingIOError:
+            return True
+
+    def list_new_commits(self) -> tuple[str, list[str]]:
+        """The commit of the last call and the paths that differ from it; both empty after history was rewritten."""
+        head, last_head = git.head(self.root), self.get_fact(LAST_COMMIT_FACT)
+        try:
+            paths = git.list_changed_paths(self.root, last_head, head) if last_head and head != last_head else []
+        except Unavailable:  # the last commit is gone: history was rewritten
+            last_head, paths = "", []
+        if last_head != head:
+            self.set_fact(LAST_COMMIT_FACT, head)
+        return last_head, paths
+
+    @rebuild_if_damaged
+    def update(self, paths: Sequence[str]) -> int:
+        """Index these changed, new or deleted files; return the number that differ from the index."""
+        return self._read_and_store([path for path in paths if tree.is_text(path)])
+
+    @rebuild_if_damaged
+    def symbols_of(self, path: str) -> list[Symbol]:
+        """The symbols of a file as it is now, the file itself first; empty if there is no such file."""
+        if not self._is_current(path):
+            self.db.set_busy_timeout(WAIT_MS)
+            try:
+                self._read_and_store([path])
+            except apsw.BusyError:  # another process is indexing: answer without storing
+                content = tree.read(self.root, path)
+                return list(outline(path, content[1]).symbols) if content else []
+            finally:
+                self.db.set_busy_timeout(self.busy_timeout_ms)
+        query = f"{SELECT_SYMBOLS} WHERE f.path = ? ORDER BY s.kind != 'file', s.line, s.end_line DESC, s.id"
+        return [symbol_from_row(row) for row in select(self.db, query, path)]
+
+    @rebuild_if_damaged
+    def estimate_seconds(self, path: str) -> float:
+        """How long it may take to find the symbols of a file, which is read again if it has changed."""
+        current_stamp = tree.stamp(self.root, path)
+        return current_stamp.size / READ_BYTES_PER_SECOND if current_stamp and not self._is_current(path) else 0.0
+
+    def find_by_name(self, name: str, limit: int = 50) -> list[Symbol]:
+        """Symbols with this simple name, as last indexed."""
+        rows = self._rows(f"{SELECT_SYMBOLS} WHERE s.name = ? AND s.kind != 'file' LIMIT ?", name, limit)
+        return [symbol_from_row(row) for row in rows]
+
+    def find_places(self, names: Iterable[str]) -> list[tuple[str, str, str]]:
+        """Path, qualified name and kind of all symbols with one of these simple names, as last indexed."""
+        query = "SELECT DISTINCT f.path, s.qualified, s.kind FROM symbols s JOIN files f ON f.id = s.file"
+        where = "WHERE s.name = ? AND s.kind != 'file' ORDER BY f.path, s.line"
+        return [row for name in names for row in self._rows(f"{query} {where}", name)]
+
+    def find_paths(self, word: str) -> list[str]:
+        """Files with this word in their path, as last indexed; read from disk if the tree is not indexed yet."""
+        normal_word = normalise_word(word)
+        if not self.is_built:
+            return [path for path in tree.list_files(self.root) if normal_word in normalise_word(path)]
+        # The same folding as `normalise_word`, in SQL.
+        query = "SELECT path FROM files WHERE instr(replace(replace(lower(path), '-', ''), '_', ''), ?) ORDER BY path"
+        return [path for (path,) in self._rows(query, normal_word)]
+
+    def find_similar_names(self, name: str) -> list[str]:
+        """Simple names of symbols that are spelled most like this one, as last indexed."""
+        query = "SELECT DISTINCT name FROM symbols WHERE kind != 'file' AND length(name) BETWEEN ? AND ?"
+        # Names of very different length are never close, and comparing spellings is slow.
+        tolerance = max(2, len(name) // 3)
+        candidates = [candidate for (candidate,) in self._rows(query, len(name) - tolerance, len(name) + tolerance)]
+        return get_close_matches(name, candidates)
+
+    @rebuild_if_damaged
+    def folder_symbol(self, path: str) -> Symbol | None:
+        """A folder as a symbol whose members are its files as they are now; None if it has none."""
+        if not (self.root / path).is_dir():
+            return None
+        # "0" is the character after "/", so the range holds everything below the folder.
+        inside, end = f"{path.strip('/')}/", f"{path.strip('/')}0"
+        query = "SELECT path, size, mtime_ns, inode, seen_ns FROM files WHERE path >= ? AND path < ? ORDER BY path"
+        rows = {file: row for file, *row in select(self.db, query, inside, end)}
+        files = [*rows] if self.is_built else [file for file in tree.list_files(self.root) if file.startswith(inside)]
+        stamps = {file: tree.stamp(self.root, file) for file in files[:MAX_FOLDER_FILES]}
+        self._read_and_store(
+            [file for file, stamp in stamps.items() if not (stamp and _is_current(stamp, rows.get(file)))]
+        )
+        query = f"{SELECT_SYMBOLS} WHERE f.path >= ? AND f.path < ? AND s.kind = 'file' ORDER BY f.path LIMIT ?"
+        members = [symbol_from_row(row) for row in select(self.db, query, inside, end, MAX_FOLDER_FILES)]
+        if not members:
+            return None
+        children = [(member.path[len(inside) :], member.fingerprint) for member in members]
+        fingerprint = Fingerprint(
+            # From the fingerprints of its files, so that a folder is judged stale by the same rules as a class.
+            raw=digest("\n".join(f"{name} {child.raw}" for name, child in children).encode()),
+            signature="",
+            body=digest(b""),
+            docs="",
+            members=digest("\n".join(f"{name} {child.body}{child.members}" for name, child in children).encode()),
+            tokens=sum(child.tokens for _, child in children),
+            sketch=pack(merge(unpack(child.sketch) for _, child in children)),
+        )
+        return Symbol(
+            path=inside[:-1], kind=FOLDER, name="", qualified="", ordinal=0, line=1, end_line=1, signature="",
+            before="", after="", fingerprint=fingerprint,
+        )  # fmt: skip
+
+    @rebuild_if_damaged
+    def index_files_containing(self, name: str) -> None:
+        """Index the files that seem to define this name, unless the index knows all of the tree."""
+        if self.may_lack_names:
+            paths = git.find_files_with_word(self.root, name, SEARCH_SECONDS) or ()
+            code_paths = [path for path in paths if language_of(path)][:MAX_AUTOMATIC_FILES]
+            self._read_and_store([path for path in code_paths if self._may_define(path, name)][:MAX_DEFINING_FILES])
+
+    def _may_define(self, path: str, name: str) -> bool:
+        """Whether a file looks as if it defined this name, which costs less than parsing it."""
+        content = tree.read(self.root, path)
+        word = re.escape(name.encode())
+        # After a word such as `def`, `class` or a type, or at the beginning of a line; not after an operator.
+        pattern = rb"(?m)^(?:[^\n=;\"']*[\w>*&)\]][ \t*&:]+)?[ \t]*" + word + rb"\b(?!\.)"
+        return content is not None and re.search(pattern, content[1]) is not None
+
+    def find_similar(self, fingerprint: Fingerprint) -> list[Symbol]:
+        """Symbols whose body may be similar to this one, as last indexed."""
+        symbols: dict[tuple[str, str, str, int], Symbol] = {}
+        for triple in unpack_first(fingerprint.sketch, reading.LOOKUP_TRIPLES):
+            query = f"{SELECT_SYMBOLS} JOIN triples t ON t.symbol = s.id WHERE t.triple = ? LIMIT 50"
+            rows = self._rows(query, triple)
+            symbols.update((symbol.key, symbol) for symbol in map(symbol_from_row, rows))
+        return list(symbols.values())
+
+    def paths(self) -> list[str]:
+        """The paths of all indexed files."""
+        return [path for (path,) in self._rows("SELECT path FROM files ORDER BY path")]
+
+    def paths_in(self, folder: str) -> list[str]:
+        """The paths of all indexed files below a folder."""
+        inside = folder.strip("/") + "/"
+        return [path for path in self.paths() if path.startswith(inside)]
+
+    def count_files_and_symbols(self) -> tuple[int, int]:
+        """The number of indexed files, and of symbols in them."""
+        ((files, symbols),) = self._rows(
+            "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM symbols WHERE kind != 'file')"
+        )
+        return files, symbols
+
+    def count_left_out(self) -> int:
+        """The number of files that the last refresh left out, because there are more than are indexed."""
+        return int(self.get_fact(LEFT_OUT_FACT) or 0)
+
+    def find_files(self, name: str) -> list[str]:
+        """Files with this name in any folder, as last indexed."""
+        query = "SELECT path FROM files WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 LIMIT 20"
+        return [path for (path,) in self._rows(query, name)]
+
+    @property
+    def is_built(self) -> bool:
+        """Whether the whole tree was ever indexed, so that names can be looked up."""
+        return self.get_fact("refreshed") != ""
+
+    @property
+    def may_lack_names(self) -> bool:
+        """Whether the tree may have names that the index does not: it is not built, behind, or too large to look at."""
+        return not self.is_built or self.is_behind or self.is_large()
+
+    @property
+    def generation(self) -> str:
+        """A value that changes whenever the index changes."""
+        return self.get_fact("generation")
+
+    @rebuild_if_damaged
+    def get_fact(self, name: str) -> str:
+        """Read a named value that is stored with the index, such as the last commit; empty if there is none."""
+        return database.get_fact(self.db, name)
+
+    @rebuild_if_damaged
+    def set_fact(self, name: str, value: str) -> None:
+        """Store a named value with the index."""
+        database.set_fact(self.db, name, value)
+
+    @rebuild_if_damaged
+    def _rows(self, query: str, *values: str | int) -> list[Any]:
+        return list(select(self.db, query, *values))
+
+    def _lock(self, *, is_waiting: bool = True) -> AbstractContextManager[None]:
+        """Hold the lock of whoever refreshes the index; the system releases it if the process dies."""
+        return system.lock_file(str(self.path.with_suffix(".lock")), is_waiting=is_waiting)
+
+    def is_large(self) -> bool:
+        """Whether looking through the tree takes longer than somebody should wait."""
+        # Not a count of all, which takes a while in exactly the trees in which it matters.
+        return bool(self._rows("SELECT 1 FROM files LIMIT 1 OFFSET ?", MAX_LISTED_FILES))
+
+    def has_much_to_read(self) -> bool:
+        """Whether a tree that was never indexed is too large to be indexed while somebody waits."""
+        if self.is_built:
+            return False
+        ((stored_count,),) = self._rows("SELECT count(*) FROM files")
+        # Without a look at each file: almost all of them are new.
+        return len(tree.list_files(self.root)) - int(stored_count) > MAX_QUICK_FILES
+
+    @property
+    def may_index(self) -> bool:
+        """Whether the tree may be indexed without a request: outside of git it may be a whole disk."""
+        return self.is_built or (self.root / ".git").exists()
+
+    def _is_older(self, seconds: float, *, is_large: bool) -> bool:
+        age = (time.time_ns() - max(self._looked_at_ns, int(self.get_fact("refreshed") or 0))) / 1e9
+        # Looking through a large tree takes a while even if nothing changed, so a new commit decides.
+        if is_large and age < LARGE_TREE_SECONDS:
+            return seconds < math.inf and git.head(self.root) != self.get_fact("history")
+        return age > seconds
+
+    def _find_changed_files(self) -> list[str]:
+        """The paths that differ from the index; deleted files are read like changed ones, and found to be gone."""
+        all_paths = tree.list_files(self.root)
+        paths = all_paths[: tree.MAX_FILES]
+        if self.count_left_out() != len(all_paths) - len(paths):
+            self.set_fact(LEFT_OUT_FACT, str(len(all_paths) - len(paths)))
+        rows = select(self.db, "SELECT path, size, mtime_ns, inode, seen_ns FROM files")
+        stored_stamps = {path: row for path, *row in rows}
+        changed_paths = [path for path in paths if not self._is_as_stored(path, stored_stamps.pop(path, None))]
+        return [*changed_paths, *stored_stamps]
+
+    def _is_current(self, path: str) -> bool:
+        query = "SELECT size, mtime_ns, inode, seen_ns FROM files WHERE path = ?"
+        return self._is_as_stored(path, next(select(self.db, query, path), None))
+
+    def _is_as_stored(self, path: str, row: Sequence[int] | None) -> bool:
+        stamp = tree.stamp(self.root, path)
+        # What is no file and was never one, such as a submodule, has nothing to read.
+        return _is_current(stamp, row) if stamp else row is None
+
+    def _refresh(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
+        with database.bulk_writes(self.db):
+            changed = self._read_and_store(paths, progress)
+        self._count_common_commits()
+        self.set_fact("refreshed", str(time.time_ns()))
+        self.is_behind = False
+        return changed
+
+    def _read_and_store(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
+        """Read files, store what changed in them, and return how many changed."""
+        requests = (database.make_requests(self.db, batch) for batch in self._split_into_batches(paths))
+        changed = file_count = 0
+        for files in reading.read_files(self.root, requests, len(paths)):
+            changed += database.store_files(self.db, files)
+            file_count += len(files)
+            progress(file_count, len(paths))
+        return changed
+
+    def _split_into_batches(self, paths: Sequence[str]) -> Iterator[list[str]]:
+        batch: list[str] = []
+        size = 0
+        for path in paths:
+            stamp = tree.stamp(self.root, path)
+            size += stamp.size if stamp else 0
+            if batch and (len(batch) == BATCH_FILES or size > BATCH_BYTES):
+                yield batch
+                batch, size = [], stamp.size if stamp else 0
+            batch.append(path)
+        if batch:
+            yield batch
+
+    def _count_common_commits(self) -> None:
+        """Count which files are edited together, in the commits since the last count."""
+        head, last_head = git.head(self.root), self.get_fact("history")
+        if head == last_head:
+            return
+        try:
+            commits = list(git.read_commits(self.root, after=last_head, limit=MAX_HISTORY_COMMITS))
+        except Unavailable:  # the last commit is gone: history was rewritten, so count all again
+            last_head, commits = "", list(git.read_commits(self.root, limit=MAX_HISTORY_COMMITS))
+        database.count_common_commits(self.db, commits, head, is_continued=bool(last_head))
+
+
+SELECT_SYMBOLS = (
+    "SELECT f.path, s.kind, s.name, s.qualified, s.ordinal, s.line, s.end_line, s.signature, s.before,"
+    " s.after, s.fingerprint, s.id FROM symbols s JOIN files f ON f.id = s.file"
+)
+"""The beginning of every query for symbols."""
+
+
+def symbol_from_row(row: tuple[Any, ...]) -> Symbol:
+    """The symbol in a row of `SELECT_SYMBOLS`."""
+    return Symbol(**dict(zip(LOCATION_FIELDS, row[:-2], strict=True)), fingerprint=Fingerprint.parse(row[-2]))
+
+
+def _remove_older(cache: Path, name: str) -> None:
+    """Delete the indexes of this tree by other versions of the program, which nobody reads any more."""
+    for path in cache.glob(f"{name}*"):
+        path.unlink(missing_ok=True)
+
+
+def _is_current(stamp: Stamp, row: Sequence[int] | None) -> bool:
+    # A file changed within the resolution of its timestamp looks unchanged, so fresh stamps are not trusted.
+    return row is not None and tuple(row[:3]) == stamp and stamp.mtime_ns + _STAMP_RACE_NS < row[3]

@@ -1,0 +1,167 @@
+"""Identify the repository that a directory belongs to.
+
+Clones and worktrees of one repository have the same id, two repositories with one name do not, and a
+directory that moved keeps its id. So a repository is identified by its remote, else by its first commit,
+else (without git or before the first commit) by its path.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from hivemind.code import git
+from hivemind.errors import Unavailable
+from hivemind.model.scope import Repository
+from hivemind.system import open_private
+
+SCP_LIKE = re.compile(r"(?:[\w.+-]+@)?(?P<host>\[[^\]]+\]|[\w.-]+):(?P<path>(?!//).+)")
+URL = re.compile(r"(?P<scheme>[\w+]+)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^/:]*)(?::(?P<port>\d*))?/(?P<path>.+)")
+DEFAULT_PORTS = {"ssh": "22", "git+ssh": "22", "ssh+git": "22", "https": "443", "http": "80", "git": "9418"}
+ID_KINDS = ("path", "commit", "remote")
+"""What an id may be made of, the weakest first."""
+CASELESS_HOSTS = frozenset(
+    {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com", "dev.azure.com", "ssh.dev.azure.com"}
+)
+"""Hosts that ignore the case of owner and name; on any other host two spellings may be two repositories."""
+
+
+def identify(directory: Path, cache: Path | None = None) -> Repository:
+    """Identify the repository of a directory; in the folder `cache` it is noted where a long history begins."""
+    try:
+        directory = directory.resolve()
+    except (OSError, ValueError, RuntimeError):
+        # A name that no directory can have: too long, with a NUL, or a link to itself.
+        return Repository(id=f"path:{directory}", root=str(directory))
+    output = git.run_or_empty(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository", "--git-common-dir")
+    if not output:
+        return Repository(id=f"path:{directory}", root=str(directory))
+    root, is_shallow, git_directory = output.split("\n")[:3]
+    tree = _tree_id(directory / git_directory)
+    remote = _find_remote(directory)
+    if remote:
+        return Repository(id=f"remote:{_resolve(normalise_remote(remote), directory)}", root=root, tree=tree)
+    # The oldest commit of a shallow clone is only where the clone was cut, not the first commit.
+    commit = (
+        None
+        if is_shallow == "true"
+        else _first_commit(directory, cache / f"first-{tree}.json" if cache and tree else None)
+    )
+    return Repository(id=f"commit:{commit}" if commit else f"path:{root}", root=root, tree=tree)
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a directory exists; false for a name that no directory can have."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        # Too long, or with a NUL: agents report what they like.
+        return False
+
+
+def select_weaker_ids(repository: Repository, names: Iterable[str]) -> tuple[str, ...]:
+    """The ids among those used at this path that are weaker ids of the same repository.
+
+    A remote is a stronger id than a first commit, and that than a path. An id of the same strength may
+    belong to another repository that was at this path before.
+    """
+    return tuple(name for name in names if rank_id(name) < rank_id(repository.id))
+
+
+def rank_id(name: str) -> int:
+    """How strongly an id identifies a repository: a path least, a remote most."""
+    return ID_KINDS.index(name.partition(":")[0])
+
+
+def normalise_remote(remote: str) -> str:
+    """One spelling for all ways to write a remote's address: ``github.com/acme/api``, ``git.acme.org:2222/api``."""
+    url = URL.fullmatch(remote.strip()) or SCP_LIKE.fullmatch(remote.strip())
+    if url is None or url.groupdict().get("scheme") == "file":
+        return _local_path(remote)
+    parts, path = url.groupdict(), url["path"].strip("/").removesuffix(".git").strip("/")
+    host, scheme, port = url["host"].lower(), (parts.get("scheme") or "ssh").lower(), parts.get("port") or ""
+    if not host:
+        return f"/{path}"
+    authority = f"{host}:{port}" if port and port != DEFAULT_PORTS.get(scheme) else host
+    return f"{authority}/{path.lower() if authority in CASELESS_HOSTS else path}"
+
+
+def _local_path(remote: str) -> str:
+    path = re.sub(r"^file://(localhost(?=/))?", "", remote.strip())
+    return str(Path(os.path.expanduser(path))).removesuffix("/").removesuffix(".git").rstrip("/")
+
+
+def _find_remote(directory: Path) -> str | None:
+    """The configured address of ``origin``, else of ``upstream``, else of the first remote by name."""
+    output = git.run_or_empty(directory, "config", "--get-regexp", r"^remote\..*\.url$")
+    if not output:
+        return None
+    urls: dict[str, str] = {}
+    for line in output.splitlines():
+        key, _, url = line.partition(" ")
+        urls.setdefault(key.removeprefix("remote.").removesuffix(".url"), url)
+    # A fork has both; what was learned in the fork is kept apart from the original.
+    name = next((name for name in ("origin", "upstream") if name in urls), min(urls))
+    return urls[name]
+
+
+def _resolve(address: str, directory: Path) -> str:
+    """Make a remote that is a relative path absolute."""
+    return os.path.normpath(directory / address) if address.startswith(".") else address
+
+
+def _tree_id(git_directory: Path) -> str:
+    """An id of this working tree that differs from a later one at the same path; empty if git left no trace.
+
+    git writes the file ``description`` when it creates or clones a repository; hardly anybody changes it afterwards.
+    """
+    try:
+        file_status = (git_directory / "description").stat()
+    except OSError:
+        return ""
+    return hashlib.sha256(f"{file_status.st_ino} {file_status.st_mtime_ns}".encode()).hexdigest()[:32]
+
+
+def _first_commit(directory: Path, note: Path | None) -> str | None:
+    """The root commit; of several, the smallest id, which is the same in every clone."""
+    head = git.head(directory) if note else ""
+    noted_head, root = _read_note(note) if note and head else ("", "")
+    # A history that adds no root to one with a single root begins where that one begins.
+    is_same = root and (head == noted_head or _list_roots(directory, head, f"^{noted_head}") == [])
+    roots = [root] if is_same else _list_roots(directory, "HEAD") or []
+    # Looking through a history of 100,000 commits takes a second, and every command would do that.
+    if note and head != noted_head and len(roots) == 1:
+        _write_note(note, head, roots[0])
+    # Merging unrelated histories adds roots.
+    return min(roots, default=None)
+
+
+def _list_roots(directory: Path, *revisions: str) -> list[str] | None:
+    """The commits without parents; None if git does not know a revision."""
+    try:
+        return git.run(directory, "rev-list", "--max-parents=0", *revisions, "--").decode().split()
+    except Unavailable:
+        return None
+
+
+def _read_note(note: Path) -> tuple[str, str]:
+    """The commit at which the first one was last looked for, and the first one; empty if nothing is noted."""
+    try:
+        head, root = json.loads(note.read_text("utf-8"))
+    except (OSError, ValueError, TypeError):
+        return "", ""
+    is_valid = all(isinstance(name, str) and git.COMMIT_ID.fullmatch(name) for name in (head, root))
+    return (head, root) if is_valid else ("", "")
+
+
+def _write_note(note: Path, head: str, root: str) -> None:
+    # A home that cannot be written to costs time, and nothing else.
+    with suppress(OSError):
+        note.parent.mkdir(exist_ok=True, mode=0o700)
+        part = note.with_suffix(f".{os.getpid()}")
+        with open(part, "w", encoding="utf-8", opener=open_private) as stream:
+            stream.write(json.dumps([head, root]))
+        part.replace(note)

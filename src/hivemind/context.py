@@ -1,0 +1,322 @@
+"""The context of all components: store, settings, author, clock, working tree and model."""
+
+import importlib
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Never
+
+from hivemind import background
+from hivemind.code.checkout import Checkout
+from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
+from hivemind.model import timestamps
+from hivemind.model.claim import Claim
+from hivemind.model.events import Event, RepositorySeen, WriteRefused
+from hivemind.model.ids import MemoryId, derive_id
+from hivemind.model.memory import Channel, Kind, Memory, Status, Writer
+from hivemind.model.metadata import MetadataValue, validate_metadata
+from hivemind.model.recall import Detail, Query
+from hivemind.model.scope import Repository, Scope, Visibility
+from hivemind.model.timestamps import When
+from hivemind.sessions.redact import collect_secrets, redact
+from hivemind.settings import Settings
+from hivemind.store import Store, log
+from hivemind.store.event_factory import EventFactory
+from hivemind.store.projections import memories, repositories, sessions
+from hivemind.system import BackgroundProcess
+from hivemind.text.clean import check_text, parse_tags, validate_text
+
+if TYPE_CHECKING:
+    from hivemind.embedding.embeddings import SemanticIndex
+    from hivemind.learning.statement_forms import Judge
+    from hivemind.memory.learn import LearnResult
+
+LOOK_EVERYWHERE = ", and --everywhere looks in other repositories too"
+EVERYWHERE_SETTING = "a person can allow more: hivemind config set agents_may_look_everywhere true"
+REVIEW_RULE = "only a person may do that; the setting agents_may_review changes it"
+
+Clock = Callable[[], datetime]
+Progress = Callable[[int, int], None]
+
+
+def utc_now() -> datetime:
+    """Return the current time; tests pass another clock."""
+    return datetime.now(UTC)
+
+
+def quietly(count: int, total: int) -> None:
+    """Ignore progress."""
+
+
+MODEL_MARK = "model.verified"
+"""Beside the stores: when the file of the embedding model was last verified, and which file it was."""
+LARGEST_NUMBER = 10**9
+"""A database can store numbers of 18 digits, and adds to them."""
+INDEXING_PAUSE_SECONDS = 60.0
+"""A process starts indexing in the background at most this often."""
+
+
+class LazyEmbedder:
+    """The embedding model, loaded on first use; the requests to a hub share one."""
+
+    def __init__(self, name: str, home: Path | None = None) -> None:
+        self._name = name
+        self._mark = home / MODEL_MARK if home else None
+        self.missing_because = ""
+        """Why there is no model, if there is none."""
+
+    @cached_property
+    def meaning(self) -> "SemanticIndex | None":
+        """The search by meaning; None if the model is not installed."""
+        # NumPy and the weights take longer to load than all other commands to run; only questions pay for it.
+        # The threads of OpenBLAS spin while they wait, and take the processor from the agent.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        try:
+            index: SemanticIndex = importlib.import_module("hivemind.embedding.embeddings").load(self._name, self._mark)
+        except Unavailable as error:
+            self.missing_because = str(error)
+            return None
+        return index
+
+    @cached_property
+    def judge(self) -> "Judge | None":
+        """Tells which sentences of a person last, by the installed model; None if there is no model."""
+        if self.meaning is None:
+            return None
+        # NumPy, for the same reason.
+        encode = importlib.import_module("hivemind.embedding.embedder").load_wording().encode_wording
+        judge: Judge = importlib.import_module("hivemind.learning.lasting").load_judge(encode)
+        return judge
+
+
+class ClaimRefused(Refused):
+    """A claim was refused; ``events`` record that, and must be stored after the transaction has ended."""
+
+    def __init__(self, message: str, events: Sequence[Event]) -> None:
+        super().__init__(message)
+        self.events = events
+
+
+class Context:
+    """The context of all components, with the rules they share: who may see and change what."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        repository: Repository,
+        author: Writer,
+        clock: Clock = utc_now,
+        embedder: LazyEmbedder | None = None,
+        *,
+        is_hurried: bool = False,
+    ) -> None:
+        self.store = store
+        self.settings = settings
+        self.author = author
+        self.clock = clock
+        self.embedder = embedder or LazyEmbedder(settings.model, self.home)
+        self.is_hurried = is_hurried
+        """Whether an agent waits for this process, so that nothing may wait for others."""
+        self.has_waiting_lines = False
+        """Whether something is left in the spool that could not be recorded yet."""
+        self._indexing_started_at = -math.inf
+        self.factory = EventFactory(
+            writer=author, clock=clock, redact=partial(redact, known_secrets=collect_secrets(os.environ))
+        )
+        # Needs the store, which knows the ids that the repository had before.
+        self.checkout = Checkout.of(repository, store.db, settings.home, is_hurried=is_hurried)
+
+    @property
+    def repository(self) -> Repository:
+        """The current repository."""
+        return self.checkout.repository
+
+    @property
+    def is_person(self) -> bool:
+        """Whether the author is a person, not an agent."""
+        return self.author.channel is Channel.PERSON
+
+    @property
+    def home(self) -> Path | None:
+        """The folder of all stores and of the spool; a hub has none."""
+        return self.settings.home if self.store.directory else None
+
+    @property
+    def now(self) -> str:
+        """The time, as the log writes it."""
+        return timestamps.format_timestamp(self.clock())
+
+    def close(self) -> None:
+        """Close the files."""
+        self.index_if_behind()
+        self.checkout.close()
+        self.store.close()
+
+    def index_if_behind(self) -> None:
+        """Index the working tree in the background if an answer needed more of it than could be read in time."""
+        is_due = self.checkout.is_code_behind and monotonic() - self._indexing_started_at > INDEXING_PAUSE_SECONDS
+        if is_due and self.store.directory and not self.checkout.index.is_being_refreshed():
+            self._indexing_started_at = monotonic()
+            tree = str(self.checkout.root.absolute())
+            self.start_in_background("code", "index", "--background", "--tree", tree)
+
+    def start_in_background(self, *command: str) -> BackgroundProcess:
+        """Start a command that works on this store, which need not be the one that the environment names."""
+        return background.start(*self._store_options(), *command, home=str(self.settings.home.absolute()))
+
+    def _store_options(self) -> list[str]:
+        """The options with which another process opens this store."""
+        directory, named_stores = self.store.directory, self.settings.store_directory("x").parent
+        is_named = directory is not None and directory.is_relative_to(named_stores)
+        return ["--store", str(directory.relative_to(named_stores))] if directory and is_named else []
+
+    def record(self, events: Iterable[Event]) -> list[Event]:
+        """Record events, and the id of this working tree if it is new."""
+        return self.store.record([*self.new_names([self.repository]), *events])
+
+    def record_claim(self, result: "LearnResult") -> MemoryId:
+        """Record the events of a claim and return the memory that says it; raises ``ClaimRefused``."""
+        if result.refusal:
+            raise ClaimRefused(result.refusal, result.events)
+        self.record(result.events)
+        return result.memory_id
+
+    def new_names(self, trees: Iterable[Repository]) -> list[Event]:
+        """Make events for working trees whose ids are new to the log."""
+        unknown = [tree for tree in trees if tree.root and not repositories.is_known(self.store.db, tree)]
+        return [
+            self.factory.event(RepositorySeen(repo=tree.id, root=tree.root, tree=tree.tree), Scope.PROJECT, tree.id)
+            for tree in unknown
+        ]
+
+    def new_batch(self, name: str) -> EventFactory:
+        """Make a factory with a batch of its own, so that a learning run can be rolled back at once."""
+        # With random bytes, because two runs may start in the same millisecond.
+        batch = f"{name}-{derive_id(name, self.now, os.urandom(8).hex())[:8]}"
+        return replace(self.factory, batch=batch)
+
+    def require_person(self, what: str) -> None:
+        """Refuse agents, unless the settings let them review."""
+        if not self.is_person and not self.settings.agents_may_review:
+            self.refuse(what, REVIEW_RULE)
+
+    def refuse(self, what: str, rule: str, scope: Scope = Scope.USER, repo: str = "") -> Never:
+        """Record a refusal, and raise it."""
+        self.store.record([self.factory.event(WriteRefused(what=what, rule=rule), scope, repo)])
+        raise Refused(f"{what} was refused: {rule}")
+
+    def query(
+        self,
+        text: str = "",
+        *,
+        scope: Scope | str | None = None,
+        kinds: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        everywhere: bool = False,
+        limit: int | None = None,
+        max_tokens: int | None = None,
+        as_of: When = "",
+        true_at: When = "",
+        detail: Detail | str = Detail.STANDARD,
+        agent: str = "",
+        since: When = "",
+        until: When = "",
+        statuses: Sequence[str] = (Status.ACTIVE, Status.DISPUTED),
+        where: Mapping[str, MetadataValue] | None = None,
+    ) -> Query:
+        """Make a validated query, limited to what the caller may see."""
+        return Query(
+            text=text,
+            sight=self.sight(everywhere=everywhere),
+            now=self.now,
+            limit=_positive(self.settings.recall_limit if limit is None else limit, "the limit"),
+            max_tokens=_positive(self.settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
+            as_of=timestamps.parse_end_of_day(as_of) if as_of else "",
+            true_at=timestamps.parse_end_of_day(true_at) if true_at else "",
+            detail=Detail.parse(detail),
+            scope=Scope.parse(scope) if scope else None,
+            kinds=Kind.parse_all(kinds),
+            tags=parse_tags(tags),
+            agent=check_text(agent, "the agent") if agent else "",
+            since=self.past(since),
+            until=timestamps.parse_end_of_day(until) if until else "",
+            statuses=Status.parse_all(statuses),
+            wants_more=limit is not None,
+            where=validate_metadata(where or {}),
+        )
+
+    def sight(self, *, everywhere: bool = False) -> Visibility:
+        """Return what the caller may see; on a hub, which has no working tree, all memories of the team."""
+        # Refused and not narrowed in silence, so that an agent does not take an empty answer for the truth.
+        if everywhere and self.checkout.exists and not self.may_look_everywhere:
+            raise Refused(f"an agent may look only in the repository it works in; {EVERYWHERE_SETTING}")
+        return Visibility.of(self.repository, everywhere=everywhere)
+
+    @property
+    def may_look_everywhere(self) -> bool:
+        """Whether the caller may look in other repositories."""
+        return self.is_person or self.settings.agents_may_look_everywhere
+
+    def memory(self, memory_id: str, *, everywhere: bool = False) -> Memory:
+        """Return a visible memory by its id or a prefix of it."""
+        return memories.get(self.store.db, self.resolve(memory_id, everywhere=everywhere))
+
+    def memory_to_change(self, memory_id: str, *, everywhere: bool = False) -> Memory:
+        """Return a memory that the caller may change; agents change nothing in other repositories."""
+        return memories.get(self.store.db, self._resolve(memory_id, self.sight_to_change(everywhere=everywhere)))
+
+    def sight_to_change(self, *, everywhere: bool = False) -> Visibility:
+        """Return what the caller may change; with ``everywhere`` a person may also change other repositories."""
+        if everywhere and not self.is_person:
+            raise Refused("only a person may change what belongs to another repository")
+        return self.sight(everywhere=everywhere)
+
+    def change(self, memory: Memory, events: Sequence[Event]) -> Memory:
+        """Record events about a memory; return the memory as it is now."""
+        self.record(events)
+        return memories.get(self.store.db, memory.id)
+
+    def resolve(self, memory_id: str, *, everywhere: bool = False) -> MemoryId:
+        """Find the full id of a visible memory."""
+        return self._resolve(memory_id, self.sight(everywhere=everywhere))
+
+    def _resolve(self, memory_id: str, sight: Visibility) -> MemoryId:
+        # People paste ids from tables, with spaces and in capitals.
+        prefix = check_text(memory_id, "an id").strip().lower()
+        try:
+            return memories.resolve_id(self.store.db, prefix, sight)
+        except NotFound as error:
+            erasure = log.find_erasure(self.store.db, prefix, sight)
+            if erasure:
+                raise NotFound(
+                    f"{prefix[:8]} was erased on {timestamps.format_date(erasure.at)} by {erasure.actor}"
+                ) from None
+            # The same sentence whether or not another repository has it.
+            hint = "" if sight.everywhere or not self.may_look_everywhere else LOOK_EVERYWHERE
+            raise NotFound(f"{error}{hint}") from None
+
+    def past(self, when: When) -> str:
+        """Parse a time in the past, such as ``2h`` or a date; empty for an empty text."""
+        return timestamps.parse_past(when, self.clock()) if when else ""
+
+    def edited_files(self, claim: Claim) -> list[str]:
+        """The files that were edited so far in the session of a claim."""
+        session = claim.session_id or self.author.session_id
+        return list(sessions.find_edited_files(self.store.db, session)) if session else []
+
+
+def checked_reason(text: str) -> str:
+    """Validate the length of a reason, which may be empty."""
+    return validate_text(text, "the reason", longest=2000) if text else ""
+
+
+def _positive(value: int, what: str) -> int:
+    if not isinstance(value, int) or not 1 <= value < LARGEST_NUMBER:
+        raise InvalidInput(f"{what} must be a number, at least 1 and less than {LARGEST_NUMBER:,}")
+    return value

@@ -1,1 +1,0 @@
-"""Curate memories: learn, compare, review, roll back and erase."""

@@ -1,0 +1,1 @@
+"""Real erasure: plan, sweep, verification, receipt."""

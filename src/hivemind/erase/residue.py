@@ -1,0 +1,128 @@
+"""Removes quotations of erased texts from files beside the store, and finds files that still contain one."""
+
+import mmap
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hivemind.erase.quotation import Quotation
+from hivemind.erase.unfinished import PLAN_FILES as PLANS
+from hivemind.errors import StoreBusy
+from hivemind.model.erasure import ErasedLocation
+from hivemind.paths import spool_lock
+from hivemind.store.reserve import FILE as BALLAST
+from hivemind.system import lock_file
+from hivemind.text import cue_file
+
+SPOOL_FILES, QUARANTINE_FOLDER = "spool*", "quarantine"
+"""What hooks leave: the spool with a line per event, and the folder with a file per unreadable one."""
+LAST_ERROR = "last-error.txt"
+LARGEST_TEXT = 8 * 1024 * 1024
+"""Bytes; a larger file is searched for raw pieces, not read as text."""
+SQLITE_HEADER = b"SQLite format 3\0"
+UNESCAPED_RUN = re.compile(r'[^\x00-\x1f"\\]+')
+LOCK_SECONDS = 10
+"""Hooks hold the lock for milliseconds, unless they were stopped."""
+PIECE_LENGTH, SHORTEST_PIECE, PIECES_PER_TEXT = 60, 8, 2
+
+
+def pick_search_pieces(texts: Iterable[str]) -> list[str]:
+    """Pick pieces of texts that a database file contains byte for byte, because JSON escapes nothing in them."""
+    pieces: dict[str, None] = {}
+    for text in texts:
+        runs = sorted(UNESCAPED_RUN.findall(text), key=len, reverse=True)[:PIECES_PER_TEXT]
+        for run in runs:
+            start = max(0, (len(run) - PIECE_LENGTH) // 2)
+            pieces[run[start : start + PIECE_LENGTH]] = None
+    return sorted((piece for piece in pieces if len(piece) >= SHORTEST_PIECE), key=len, reverse=True)
+
+
+def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iterator[ErasedLocation]:
+    """Remove quotations from the spool and the quarantine, and delete the report of the last error."""
+    for directory in directories:
+        if (directory / LAST_ERROR).exists():
+            (directory / LAST_ERROR).unlink()
+            yield ErasedLocation(name=LAST_ERROR, state="done", detail="deleted, because an error report may quote it")
+        # Recording the erasure deleted them; a hook may have written them again before it was committed.
+        cue_file.discard(str(directory))
+        for file in filter(Path.is_file, sorted(directory.glob(SPOOL_FILES))):
+            if line_count := _remove_quoting_lines(file, quotation):
+                yield ErasedLocation(
+                    name=file.name, state="done", detail=f"lines that quoted it, removed: {line_count}"
+                )
+        files = [file for file in sorted((directory / QUARANTINE_FOLDER).rglob("*")) if file.is_file()]
+        quoting_files = [file for file in files if quotation.find_runs(file.read_text("utf-8", "replace"))]
+        for file in quoting_files:
+            file.unlink()
+        if quoting_files:
+            detail = f"items that quoted it, removed: {len(quoting_files)}"
+            yield ErasedLocation(name=QUARANTINE_FOLDER, state="done", detail=detail)
+
+
+def find_remaining_files(
+    home: Path, quotation: Quotation, pieces: list[str], skipped_files: Iterable[Path]
+) -> Iterator[Path]:
+    """Find the files below a folder that quote the text, or, if they are not text files, contain one of the pieces."""
+    skipped_paths = {file.resolve() for file in skipped_files}
+    for folder, _, names in os.walk(home):
+        for name in sorted(names):
+            file = Path(folder) / name
+            if name == BALLAST or file.match(PLANS) or file.is_symlink() or file.resolve() in skipped_paths:
+                continue
+            try:
+                if file.is_file() and _contains(file, quotation, pieces):
+                    yield file
+            # Reported, because a file that we cannot read may contain it.
+            except PermissionError:
+                yield file
+            except FileNotFoundError:
+                continue
+
+
+def contains_any(file: Path, pieces: Iterable[str]) -> bool:
+    """Whether a file contains one of these pieces, byte for byte."""
+    if not file.exists() or not file.stat().st_size:
+        return False
+    with file.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return any(content.find(piece.encode("utf-8", "replace")) >= 0 for piece in pieces)
+
+
+def _contains(file: Path, quotation: Quotation, pieces: list[str]) -> bool:
+    with file.open("rb") as raw:
+        beginning = raw.read(len(SQLITE_HEADER))
+        is_text = beginning != SQLITE_HEADER and not file.name.endswith(("-wal", "-shm", "-journal"))
+        if is_text and os.fstat(raw.fileno()).st_size <= LARGEST_TEXT:
+            return bool(quotation.find_runs((beginning + raw.read()).decode("utf-8", "replace")))
+    return contains_any(file, pieces)
+
+
+@contextmanager
+def _lock_spool(directory: Path) -> Iterator[None]:
+    try:
+        with lock_file(spool_lock(str(directory)), timeout_seconds=LOCK_SECONDS):
+            yield
+    except BlockingIOError as error:
+        # The erasure is finished by whoever opens the store next.
+        raise StoreBusy(f"a hook has locked the spool for {LOCK_SECONDS} s; try again when it has ended") from error
+
+
+def _remove_quoting_lines(file: Path, quotation: Quotation) -> int:
+    """Rewrite a file without the lines that quote the text, or delete it if a quotation spans lines; count them."""
+    # Hooks take the same lock to append.
+    with _lock_spool(file.parent):
+        # Bytes that are not UTF-8 must be written back unchanged.
+        lines = file.read_bytes().decode("utf-8", "surrogateescape").split("\n")
+        if not quotation.find_runs("\n".join(lines)):
+            return 0
+        kept_lines = [line for line in lines if not quotation.find_runs(line)]
+        if not any(kept_lines) or quotation.find_runs("\n".join(kept_lines)):
+            file.unlink()
+            return len(lines)
+        new_file = file.with_name(f"{file.name}.{secrets.token_hex(4)}.partial")
+        new_file.touch(mode=0o600)
+        new_file.write_bytes("\n".join(kept_lines).encode("utf-8", "surrogateescape"))
+        new_file.replace(file)
+        return len(lines) - len(kept_lines)

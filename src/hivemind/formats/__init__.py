@@ -1,1 +1,0 @@
-"""How values are written down: timestamps, plain JSON, and JSON that may be hostile."""

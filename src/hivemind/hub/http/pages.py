@@ -1,0 +1,215 @@
+"""The viewer's pages for a team, and a page about the team itself.
+
+A member signs in at the identity provider or with their token. The browser then holds a random secret of its own, and
+every request asks the database whom it belongs to: so a revoked token is out at once, and any of several hubs can
+answer. The team page shows members and how far their devices have synced; admins also see tokens and refused requests.
+"""
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp
+
+from hivemind.context import utc_now
+from hivemind.errors import InvalidInput, Unauthenticated
+from hivemind.hub.host import Host, TeamMind
+from hivemind.model.team import Role, TeamMember
+from hivemind.model.timestamps import format_timestamp
+from hivemind.viewer import PageRoute, Right, Site, Visitor, build
+from hivemind.viewer.request import Form, PageRequest
+from hivemind.viewer.templating import ENVIRONMENT, render_refusal
+
+REFUSALS_SHOWN = 30
+START_PATH, CALLBACK_PATH = "/login/provider", "/login/callback"
+COOKIE, COOKIE_PATH, COOKIE_SECONDS = "hivemind_login", "/login", 600
+MAX_TEAM_CHARACTERS = 200
+
+
+def application(host: Host, public_url: str) -> ASGIApp:
+    """Return the pages as a web application."""
+    parts = urlsplit(public_url)
+    is_secure = parts.scheme == "https"
+    # Browsers accept a __Host- cookie only over TLS and for this host alone.
+    cookie = "__Host-hivemind" if is_secure else "hivemind_hub"
+
+    def redirect_to_login() -> Response:
+        answer = RedirectResponse("/login", 303)
+        answer.delete_cookie(cookie, httponly=True, samesite="strict", secure=is_secure)
+        return answer
+
+    def find_visitor(request: Request) -> Visitor | None:
+        secret = request.cookies.get(cookie, "")
+        if not secret:
+            return None
+        try:
+            who = host.admit_visit(secret, _get_address(request), _describe(request))
+        except Unauthenticated:
+            return None
+        request.state.who, request.state.public_url = who, public_url
+        return Visitor(name=who.member.person, key=secret, may=_get_rights(who.member), is_member=True)
+
+    def answer_stranger(request: Request) -> Response:
+        # A script that loads a part of a page needs an error; a redirect would give it the login page.
+        is_page = request.method == "GET" and request.headers.get("sec-fetch-mode", "navigate") == "navigate"
+        return redirect_to_login() if is_page else render_refusal(401, "This browser is signed out. Sign in again.")
+
+    def login(request: Request, form: Form) -> Response:
+        secret = host.begin_visit(form.get("secret", "").strip(), _get_address(request))
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(cookie, secret, httponly=True, samesite="strict", secure=is_secure)
+        return answer
+
+    def logout(request: Request) -> Response:
+        host.end_visit(request.state.who, request.state.visitor.key)
+        return redirect_to_login()
+
+    provider_pages = ProviderPages(host=host, public_url=public_url, cookie=cookie)
+    site = Site(
+        origins=frozenset({f"{parts.scheme}://{parts.netloc}"}),
+        # The secret part of a form token is the cookie; the key must be the same on every hub.
+        secret=b"forms of a hub",
+        open_mind=lambda request: host.mind(request.state.who, request.query_params.get("repo", "")),
+        find_visitor=find_visitor,
+        answer_stranger=answer_stranger,
+        login_page="token.html",
+        login=login,
+        logout=logout,
+        provider=urlsplit(host.issuer).netloc if host.has_sign_in else "",
+        public_pages={START_PATH: provider_pages.start, CALLBACK_PATH: provider_pages.finish},
+        record_refusal=lambda request, reason: host.note_refusal(request.state.who, _describe(request), reason),
+    )
+    return build(site, PAGES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderPages:
+    """Signs browsers in at the identity provider.
+
+    The browser goes to the provider and comes back with a code, which the hub redeems. A cookie of the browser has what
+    belongs to a login on its way, so that any of several hubs can go on with it.
+    """
+
+    host: Host
+    public_url: str
+    cookie: str
+    """The cookie of a browser that is signed in."""
+
+    def start(self, request: Request) -> Response:
+        """Send the browser to the provider."""
+        team = request.query_params.get("team", "")[:MAX_TEAM_CHARACTERS]
+        url, pending = self.host.start_in_browser(self._redirect_url, team)
+        answer = RedirectResponse(url, 303)
+        answer.set_cookie(
+            COOKIE, pending, max_age=COOKIE_SECONDS, path=COOKIE_PATH, httponly=True, secure=self._is_secure,
+            # Not "strict": the browser comes back from another site, and a strict cookie would stay behind.
+            samesite="lax",
+        )  # fmt: skip
+        return answer
+
+    def finish(self, request: Request) -> Response:
+        """Sign in the browser that comes back, or let its person choose one of their teams."""
+        secret, teams = self.host.finish_in_browser(
+            request.cookies.get(COOKIE, ""), dict(request.query_params), self._redirect_url, _get_address(request)
+        )
+        # A page and no redirect: to a browser, a redirect still comes from the provider's site, and its request would
+        # neither have the strict cookie nor pass the guard.
+        page = ENVIRONMENT.get_template("signed_in.html")
+        answer = HTMLResponse(page.render(teams=teams, start=START_PATH, visitor=None))
+        answer.delete_cookie(COOKIE, path=COOKIE_PATH, httponly=True, secure=self._is_secure, samesite="lax")
+        if secret:
+            answer.set_cookie(self.cookie, secret, httponly=True, samesite="strict", secure=self._is_secure)
+        return answer
+
+    @property
+    def _redirect_url(self) -> str:
+        return self.public_url.rstrip("/") + CALLBACK_PATH
+
+    @property
+    def _is_secure(self) -> bool:
+        return self.public_url.startswith("https:")
+
+
+def page(request: PageRequest, new_token: str = "") -> Response:
+    """Show the team; a new token is shown only on this answer."""
+    mind, is_admin = _get_mind(request), Right.ADMIT in request.visitor.may
+    devices = mind.devices()
+    return request.render(
+        "team.html",
+        new_token=new_token,
+        revoked=request.query.get("revoked", ""),
+        removed=request.query.get("removed", ""),
+        # Every epoch but the first began with a restore or a failover.
+        restored=mind.admin.epochs()[1:][-1:] if is_admin else (),
+        members=mind.members(),
+        devices=devices,
+        unconfirmed=sum(bool(device.erasures) for device in devices),
+        tokens=mind.admin.tokens.list() if is_admin else (),
+        refusals=mind.admin.refusals(REFUSALS_SHOWN) if is_admin else (),
+        roles=[*Role],
+        now=format_timestamp(utc_now()),
+        address=request.http.state.public_url,
+    )
+
+
+def create(request: PageRequest) -> Response:
+    """Create a token."""
+    form, role = request.form, Role.parse(request.form.get("role", ""))
+    tokens = _get_mind(request).admin.tokens
+    return page(
+        request,
+        tokens.issue(name=form.get("name", ""), role=role, is_agent="agent" in form, days=_parse_days(request)),
+    )
+
+
+def rotate(request: PageRequest) -> Response:
+    """Replace a token with a new one."""
+    return page(request, _get_mind(request).admin.tokens.rotate(request.form.get("id", ""), _parse_days(request)))
+
+
+def revoke(request: PageRequest) -> Response:
+    """Revoke a token."""
+    return request.redirect("/team", revoked=_get_mind(request).admin.tokens.revoke(request.form.get("id", "")).name)
+
+
+def remove_device(request: PageRequest) -> Response:
+    """Remove a device, and revoke the token on it."""
+    removal = _get_mind(request).admin.remove_device(request.form.get("id", ""))
+    return request.redirect("/team", removed=removal.devices[0][:8])
+
+
+PAGES: tuple[PageRoute, ...] = (
+    ("GET", "/team", page, None),
+    ("POST", "/team/create", create, None),
+    ("POST", "/team/rotate", rotate, None),
+    ("POST", "/team/revoke", revoke, None),
+    ("POST", "/team/remove-device", remove_device, None),
+)
+
+
+def _get_mind(request: PageRequest) -> TeamMind:
+    assert isinstance(request.mind, TeamMind)
+    return request.mind
+
+
+def _parse_days(request: PageRequest) -> int:
+    days = request.form.get("days", "90")
+    if not days.isdecimal() or not 1 <= int(days[:8]) <= 3_650:
+        raise InvalidInput(f"{days!r} is not a number of days; give one from 1 to 3650")
+    return int(days)
+
+
+def _get_address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def _describe(request: Request) -> str:
+    return f"{request.method} {request.url.path}"
+
+
+def _get_rights(member: TeamMember) -> frozenset[Right]:
+    """Return what a role may do on the pages; the store checks again at each write."""
+    rights = {Right.WRITE, Right.ERASE} if member.may_write else set()
+    rights |= {Right.REVIEW} if member.may_review else set()
+    return frozenset(rights | {Right.ADMIT} if member.is_admin else rights)

@@ -1,0 +1,128 @@
+"""What an admin of a team may do on its hub: tokens, devices, members, limits, and the record of all that."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from hivemind.context import Context
+from hivemind.errors import AmbiguousId, NotFound, Refused
+from hivemind.hub import access, administration, logins
+from hivemind.hub.store import HubStore
+from hivemind.model.scope import Visibility
+from hivemind.model.team import AdminAction, Device, LogEpoch, Refusal, Removal, TeamLimits
+from hivemind.store import log, sync_state
+from hivemind.store.projections import memories
+from hivemind.transfer import export
+
+FACT = "team.administered"
+EVERYTHING = Visibility(repos=("",), everywhere=True)
+"""A hub has no repository of its own; all of the team's memories are visible."""
+
+
+class TeamAdmin:
+    """Administration of one team."""
+
+    def __init__(self, context: Context, store: HubStore) -> None:
+        if not (store.member and store.member.is_admin):
+            raise Refused("only an admin of the team may do that; ask one")
+        self._context = context
+        self._store = store
+
+    @cached_property
+    def _record(self) -> administration.Recorder:
+        return administration.make_recorder(self._store, self._context.author.actor, self._context.now)
+
+    @property
+    def tokens(self) -> access.Tokens:
+        """The team's tokens."""
+        return access.Tokens(self._store.db, self._context.clock, self._record)
+
+    def refusals(self, limit: int = 100) -> list[Refusal]:
+        """Return refused requests, newest first."""
+        return access.list_refusals(self._store.db, limit)
+
+    def epochs(self) -> list[LogEpoch]:
+        """Return the epochs of the team's log; each but the first is a restore or failover of the database."""
+        return self._store.history.list()
+
+    def record_of_administration(self, *, before: int = 0, limit: int = 100) -> list[log.LogEntry]:
+        """Return what admins did, newest first; ``before`` is the last position of the previous page."""
+        return log.read_entries(self._store.db, EVERYTHING, facts=[FACT], before=before, limit=limit)
+
+    def remove_device(self, device: str) -> Removal:
+        """End the access of a device at once, and revoke the token it last used; erasures no longer wait for it."""
+        return self._remove([self._find_device(device)], ())
+
+    def has_member(self, name: str) -> bool:
+        """Whether somebody of that name has, or had, a token or a device."""
+        return bool(self._list_devices(name)) or any(token.name == name for token in self.tokens.list())
+
+    def remove_member(self, asked: str, *, is_everywhere: bool = False) -> Removal:
+        """Revoke every token of a member and remove all their devices; who signs in at a provider cannot do so again.
+
+        A person of the identity provider may be given by the provider's subject, too.
+        """
+        db = self._store.db
+        person, name = logins.find_person(db, asked) or ("", asked)
+        # Also for a person of another team, because an admin must not learn who is in it.
+        if not self.has_member(name):
+            raise NotFound(f"nobody called {asked!r} has a token or a device; 'hivemind hub token list' lists them")
+        valid_tokens = [token.id for token in self.tokens.list() if token.name == name and not token.revoked_at]
+        with db.transaction():
+            if person:
+                administration.remove_person(db, person, self._context.now)
+                logins.end_visits(db, name)
+                self._record(AdminAction.MEMBER_REMOVED, person, f"{name}, from all teams" if is_everywhere else name)
+            return self._remove(self._list_devices(name), valid_tokens)
+
+    def return_member(self, asked: str) -> str:
+        """Let a person whom an admin removed sign in to this team again; return their name."""
+        person, name = logins.find_person(self._store.db, asked) or ("", "")
+        with self._store.db.transaction():
+            if not administration.return_person(self._store.db, person):
+                raise NotFound(f"nobody called {asked!r} was removed from this team; check the name")
+            self._record(AdminAction.MEMBER_RETURNED, person, name)
+        return name
+
+    def _list_devices(self, person: str) -> list[Device]:
+        return [device for device in sync_state.list_devices(self._store.db) if device.person == person]
+
+    def limits(self) -> TeamLimits:
+        """Return the name and limits of the team."""
+        return administration.read_limits(self._store.db)
+
+    def change_limits(self, **changes: int | str) -> TeamLimits:
+        """Change the name or limits of the team and return them."""
+        before = self.limits()
+        after = replace(before, **changes)  # type: ignore[arg-type]
+        with self._store.db.transaction():
+            administration.change_limits(self._store.db, after)
+            for name, value in changes.items():
+                if getattr(before, name) != value:
+                    self._record(AdminAction.LIMIT_CHANGED, name, f"{getattr(before, name)} to {value}")
+        return after
+
+    def export(self) -> Iterator[str]:
+        """Yield a line of JSON for each memory of the team, as 'hivemind import' reads them."""
+        self._record(AdminAction.TEAM_EXPORTED, self.limits().name, "")
+        yield from export.export_lines(memories.iterate_visible(self._store.db, EVERYTHING))
+
+    def _remove(self, devices: list[Device], tokens: Sequence[str]) -> Removal:
+        db = self._store.db
+        with db.transaction():
+            used_tokens = {administration.find_token(db, device.id) for device in devices} - {""}
+            revoked_tokens = tuple(sorted({*tokens, *used_tokens}))
+            for device in devices:
+                administration.remove_device(db, device.id, self._context.now)
+                self._record(AdminAction.DEVICE_REMOVED, device.id, device.person)
+            for token in revoked_tokens:
+                self.tokens.revoke(token)
+        return Removal(tokens=revoked_tokens, devices=tuple(device.id for device in devices))
+
+    def _find_device(self, prefix: str) -> Device:
+        matches = [device for device in sync_state.list_devices(self._store.db) if device.id.startswith(prefix)]
+        if not prefix or not matches:
+            raise NotFound(f"no device {prefix!r}; 'hivemind hub device list' lists them")
+        if len(matches) > 1:
+            raise AmbiguousId(prefix, [f"{device.id} {device.person}" for device in matches])
+        return matches[0]

@@ -1,0 +1,205 @@
+"""The work of a hub that no request waits for: vectors, graphs, rebuilds after an upgrade, old receipts and tokens.
+
+Any number of workers share one database; ``hivemind hub serve`` runs one in a process of its own.
+"""
+
+import multiprocessing
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from hivemind import system
+from hivemind.context import Clock, LazyEmbedder, utc_now
+from hivemind.errors import HivemindError
+from hivemind.hub import access, embedding_queue
+from hivemind.hub.postgres import migrate
+from hivemind.hub.receipts import drop_old_receipts
+from hivemind.hub.store import Hub, HubOptions, HubStore, TeamProgress
+from hivemind.model.timestamps import format_timestamp
+from hivemind.settings import Settings
+
+BATCH_PASSAGES = 32
+IDLE_SECONDS = 1.0
+"""Between two looks at an empty queue."""
+MAINTENANCE_SECONDS = 60.0
+REBUILD_AGAIN_SECONDS = 3600.0
+"""While programs of the version before still write, a team's tables become outdated again and again."""
+RESTART_SECONDS = 5.0
+Report = Callable[[str], None]
+
+
+class HubWorker:
+    """Embeds passages and maintains the derived data of teams."""
+
+    def __init__(
+        self, hub: Hub, settings: Settings, *, receipt_days: int = 0, report: Report = print, clock: Clock = utc_now
+    ) -> None:
+        self._hub = hub
+        self._embedder = LazyEmbedder(settings.model)
+        self._receipt_days = receipt_days
+        self._report = report
+        self._clock = clock
+        self._rebuilt_at: dict[str, float] = {}
+
+    def run(self, is_stopped: Callable[[float], bool]) -> None:
+        """Work until told to stop; ``is_stopped`` waits that many seconds for it."""
+        next_maintenance = 0.0
+        while not is_stopped(0):
+            try:
+                if time.monotonic() >= next_maintenance:
+                    self.maintain()
+                    next_maintenance = time.monotonic() + MAINTENANCE_SECONDS
+                is_idle = self.embed_batch() == 0
+            except HivemindError as error:
+                # The database may be restarting; what was claimed is claimed again later.
+                self._report(str(error))
+                is_idle = True
+            if is_idle and is_stopped(IDLE_SECONDS):
+                return
+
+    def embed_batch(self) -> int:
+        """Embed some passages of one team and return how many."""
+        meaning = self._embedder.meaning
+        if meaning is None:
+            return 0
+        model = meaning.embedder.name
+        with self._hub.connect_without_team() as db:
+            team = embedding_queue.find_waiting_team(db, model)
+        if team is None:
+            return 0
+        with self._hub.open_team(team) as store:
+            passages = embedding_queue.claim(store.db, model, BATCH_PASSAGES)
+        if not passages:
+            return 0
+        try:
+            # No connection is held while the model works, which takes a second or two.
+            rows = meaning.embed_passages(passages)
+            with self._hub.open_team(team) as store:
+                meaning.store_vectors(store.db, passages, rows)
+        except BaseException:
+            # Also where the process is told to end, so that no passage waits until its claim ends.
+            with self._hub.open_team(team) as store:
+                embedding_queue.release(store.db, [key for key, _ in passages])
+            raise
+        return len(passages)
+
+    def maintain(self) -> None:
+        """Rebuild outdated teams, build missing graphs, and delete old receipts and tokens that expired long ago."""
+        for team in self._hub.list_teams():
+            if team.is_outdated and self._is_due(team):
+                self.rebuild(team)
+            if self._embedder.meaning:
+                # Also where there is one: it may be of another model, or left half built.
+                embedder = self._embedder.meaning.embedder
+                if self._hub.build_graph(team, embedder.name, embedder.dimension):
+                    self._report(f"built the graph of team {team.name}")
+            with self._hub.open_team(team.team) as store:
+                self._delete_old(store)
+
+    def _delete_old(self, store: HubStore) -> None:
+        now = self._clock()
+        if self._receipt_days:
+            before = format_timestamp(now - timedelta(days=self._receipt_days))
+            drop_old_receipts(store, before, format_timestamp(now))
+        lease = timedelta(days=store.history.state.lease_days)
+        access.delete_expired_tokens(store.db, format_timestamp(now - lease))
+
+    def rebuild(self, team: TeamProgress) -> None:
+        """Rebuild the tables of a team while the old ones answer."""
+        self._rebuilt_at[team.team] = time.monotonic()
+        self._hub.rebuild_team(team.team)
+        self._report(f"rebuilt the tables of team {team.name}")
+
+    def change_model(self, team: TeamProgress) -> int:
+        """Queue a team's passages for this program's model, if their vectors are of another; return how many."""
+        meaning = self._embedder.meaning
+        if meaning is None or team.model in ("", meaning.embedder.name):
+            return 0
+        with self._hub.open_team(team.team) as store:
+            return embedding_queue.change_model(store.db, meaning.embedder.name)
+
+    def _is_due(self, team: TeamProgress) -> bool:
+        last = self._rebuilt_at.get(team.team)
+        return last is None or time.monotonic() - last > REBUILD_AGAIN_SECONDS
+
+
+class WorkerProcesses:
+    """Workers in processes of their own, which are started again when they end."""
+
+    def __init__(self, count: int, database: str, receipt_days: int) -> None:
+        self._is_closed = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._keep_running, args=(database, receipt_days), daemon=True)
+            for _ in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Stop the workers."""
+        self._is_closed.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _keep_running(self, database: str, receipt_days: int) -> None:
+        # Not forked: a fork would share the sockets of the database connections.
+        context = multiprocessing.get_context("spawn")
+        while not self._is_closed.is_set():
+            process = context.Process(target=run_worker, args=(database, receipt_days), daemon=True)
+            process.start()
+            while process.is_alive() and not self._is_closed.wait(0.2):
+                pass
+            process.terminate()
+            process.join()
+            self._is_closed.wait(0 if self._is_closed.is_set() else RESTART_SECONDS)
+
+
+def run_worker(database: str, receipt_days: int, report: Report = print) -> None:
+    """Work until the process is told to end, or the process that started it has ended."""
+    # Recalls come first where both share a machine.
+    system.lower_priority(system.LOW_PRIORITY)
+    # As an exception, so that claims are given back.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    parent = multiprocessing.parent_process()
+    # One connection is enough for a worker, and two let it look at the queue while a batch is stored.
+    with Hub.open(database, HubOptions(connections=2)) as hub:
+        worker = HubWorker(hub, Settings.load(), receipt_days=receipt_days, report=report)
+
+        def is_stopped(seconds: float) -> bool:
+            time.sleep(seconds)
+            return parent is not None and not parent.is_alive()
+
+        worker.run(is_stopped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """What was done to bring a hub's database up to date."""
+
+    migrations: tuple[str, ...]
+    rebuilt: tuple[str, ...]
+    """The teams whose tables were rebuilt."""
+    queued: int
+    """Passages that wait for a vector of another model."""
+
+
+def migrate_hub(database: str, report: Report = print) -> Migration:
+    """Apply migrations, rebuild outdated teams and queue passages for this program's model."""
+    migrations = migrate(database)
+    with Hub(database, HubOptions(connections=2)) as hub:
+        worker = HubWorker(hub, Settings.load(), report=report)
+        outdated = [team for team in hub.list_teams() if team.is_outdated]
+        for team in outdated:
+            worker.rebuild(team)
+        queued = sum(worker.change_model(team) for team in hub.list_teams())
+    return Migration(migrations=tuple(migrations), rebuilt=tuple(team.name for team in outdated), queued=queued)
+
+
+def list_teams(database: str) -> list[TeamProgress]:
+    """Return every team of a hub and how far its derived data is."""
+    with Hub(database, HubOptions(connections=2)) as hub:
+        return hub.list_teams()

@@ -1,0 +1,134 @@
+"""Detects what a person said that holds beyond the task: rules, corrections, preferences, facts and decisions."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hivemind.learning.prompts import split_prompt
+from hivemind.learning.session_view import SessionView, keep_last_about_each, make_source
+from hivemind.learning.statement_forms import STARTS_WITH_PRONOUN, SpokenSentence
+from hivemind.model.claim import Proposal
+from hivemind.model.session import Observation, ObservationKind
+from hivemind.text.tokenise import extract_terms
+
+NOT_TYPED = re.compile(
+    r"\A\s*(?:<(?!http)|\[Request interrupted|Caveat:|Base directory for this skill|This session is being continued"
+    r"|\[\[ ##|# AGENTS\.md instructions|Stop hook feedback|Implement the following plan|[+>|]"
+    r"|\S+ (?:low|medium|high) severity|.*\b(?:medium|high|low) severity\b)",
+    re.IGNORECASE,
+)
+"""Openings of plans, skills, reviews and logs that a client or another agent wrote in the person's place."""
+NO_STATEMENT = re.compile(
+    r"\?\s*\Z|\b(?:maybe|perhaps|probably|not sure|i guess|might)\b|\bnever ?mind\b|\bdon['’]?t worry\b"
+    # Many people type a question without its mark. "Can you …" may ask for a rule, so the model judges it.
+    r"|\A\W*(?:(?:or|and|so|but|also)\s+)?(?:what|why|how|who"
+    r"|(?:should|could|can|would|will|is|are|do|does|did|have|has)\s+(?:we|i|it|there|they|this|that|these|the))\b"
+    r"|\b(?:for now|for the moment|right now|this time)\b",
+    re.IGNORECASE,
+)
+"""Questions, doubts, asides, and what says itself that it will pass."""
+CODE = re.compile(r"[{};=]\s*\Z|\A\s*(?:[+|>$#@]|/[/*])|://\S+\Z|=>|\A\S+\Z")
+SHORTEST, LONGEST, LONGEST_PROMPT = 8, 400, 2000
+"""Characters. The model was fitted on such sentences; longer prompts are pasted documents."""
+REFERENCE = re.compile(
+    r"\b(?:it|them|(?:this|that|these|those) (?:file|one|function|folder|way|case)s?)\b", re.IGNORECASE
+)
+"""Words that stand for something named before."""
+UNFINISHED = re.compile(r"[,:;]\s*\Z")
+"""The rest stands in a list or in the next line; of such beginnings hardly any were worth keeping."""
+FILLER = re.compile(
+    r"\A\W*(?:(?:yes|no|nope|yeah|yep|right|sure|correct|again|actually|now|so|please|but)[,.:;!]+\s+"
+    r"|(?:ok|okay|and|also|btw|oh|hmm|well)\b[,.:;!]*\s+)+",
+    re.IGNORECASE,
+)
+"""Words before a statement that answer the agent or go on from the last sentence. "No" needs a comma to be one."""
+FEWEST_TERMS = 2
+"""A sentence with fewer words of its own names nothing, and a sentence before it with fewer explains nothing."""
+
+
+class HeardSentence(NamedTuple):
+    """A sentence, and the step in which it was typed."""
+
+    step_index: int
+    step: Observation
+    statement: SpokenSentence
+
+
+def corrections(view: SessionView) -> Iterator[Proposal]:
+    """Propose what a person said that holds beyond the task, the last about each thing, unless they took it back."""
+    if view.judge is None:
+        return
+    statements = [*_list_statements(view)]
+    verdicts = view.judge([sentence.statement for sentence in statements])
+    proposals = [
+        Proposal(
+            detector="corrections",
+            kind=verdict.kind,
+            text=text,
+            sources=(make_source(sentence.step, sentence.statement.text),),
+            tags=("said",),
+            confidence=round(verdict.certainty, 2),
+        )
+        for sentence, verdict in zip(statements, verdicts, strict=True)
+        if verdict.certainty >= view.least_certainty
+        and not view.is_taken_back(sentence.step_index)
+        and (text := _complete(sentence.statement))
+    ]
+    yield from keep_last_about_each(proposals)
+
+
+def _list_statements(view: SessionView) -> Iterator[HeardSentence]:
+    reply = ""
+    for index, step in enumerate(view.steps):
+        if step.subagent:
+            continue
+        if step.seen is ObservationKind.REPLY:
+            reply = step.text
+        elif step.seen is ObservationKind.PROMPT:
+            if len(step.text) <= LONGEST_PROMPT and not NOT_TYPED.match(step.text):
+                yield from (HeardSentence(index, step, statement) for statement in _split(step.text, reply))
+            reply = ""
+
+
+def _split(prompt: str, reply: str) -> Iterator[SpokenSentence]:
+    sentences = [sentence.text for sentence in split_prompt(prompt)]
+    last_reply = [sentence.text for sentence in split_prompt(reply[-LONGEST_PROMPT:])][-1:]
+    for position, text in enumerate(sentences):
+        if is_statement(text):
+            yield SpokenSentence(
+                text=text,
+                previous=sentences[position - 1] if position else "",
+                following=sentences[position + 1] if position + 1 < len(sentences) else "",
+                reply="".join(last_reply),
+                position=position,
+                prompt_length=len(prompt),
+            )
+
+
+def is_statement(text: str) -> bool:
+    """Whether a sentence is neither a question nor code and has a length that the model was fitted on."""
+    return SHORTEST <= len(text) <= LONGEST and not NO_STATEMENT.search(text) and not CODE.search(text)
+
+
+def _complete(statement: SpokenSentence) -> str:
+    """Return the sentence so that it can be read alone, with the one before it if needed; empty if that fails."""
+    if UNFINISHED.search(statement.text):
+        return ""
+    text = _capitalise(FILLER.sub("", statement.text) or statement.text)
+    if len(extract_terms(statement.previous)) >= FEWEST_TERMS and (_refers(statement.text) or _says_little(text)):
+        return f"{_capitalise(FILLER.sub('', statement.previous) or statement.previous)} {text}"
+    # Nothing in the prompt says what its first word stands for. What the agent said seldom explains it.
+    return "" if _says_little(text) or STARTS_WITH_PRONOUN.match(statement.text) else text
+
+
+def _refers(text: str) -> bool:
+    return bool(STARTS_WITH_PRONOUN.match(text) or REFERENCE.search(text))
+
+
+def _says_little(text: str) -> bool:
+    return len(extract_terms(text)) < FEWEST_TERMS
+
+
+def _capitalise(text: str) -> str:
+    # A sentence that begins with the name of a file or a symbol keeps it as it is.
+    return text[0].upper() + text[1:] if text.split(maxsplit=1)[0].rstrip(",:").isalpha() else text

@@ -1,0 +1,131 @@
+"""Turns what detectors propose into events, each proposal once."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import Enum, auto
+from typing import NamedTuple
+
+from hivemind.errors import InvalidInput
+from hivemind.learning.commits import COMMIT_DETECTORS
+from hivemind.learning.detectors import DETECTORS
+from hivemind.memory.learn import learn
+from hivemind.memory.reconcile import find_proposals_about, find_repetition
+from hivemind.model.claim import Proposal
+from hivemind.model.code import Anchor
+from hivemind.model.events import Event, MemoryApproved, MemoryRemembered
+from hivemind.model.ids import EventId, derive_id
+from hivemind.model.memory import Channel, Kind, Memory
+from hivemind.model.scope import Scope
+from hivemind.store import Store, log
+from hivemind.store.event_factory import EventFactory
+from hivemind.store.exclusion import find_refused_field
+from hivemind.text.clean import neutralise, validate_text
+
+LONGEST_TEXT = 2000
+NO_TRUSTED_DETECTORS: Mapping[str, float] = {}
+
+
+class Fate(Enum):
+    """What becomes of a proposal."""
+
+    NEW = auto()
+    KNOWN = auto()
+    """It was proposed before, a memory says the same, or a later decision about the same thing was proposed."""
+    REFUSED = auto()
+    """Its value was rejected, erased or taken back before."""
+
+
+class ProposalResult(NamedTuple):
+    """What becomes of a proposal, and the events that make it so."""
+
+    fate: Fate
+    events: list[Event]
+
+
+def make_proposal(
+    store: Store,
+    factory: EventFactory,
+    proposal: Proposal,
+    *,
+    owner: str,
+    repo: str,
+    minimum_confidences: Mapping[str, float] = NO_TRUSTED_DETECTORS,
+    anchors: tuple[Anchor, ...] = (),
+) -> ProposalResult:
+    """Return the events of a proposal: a derived memory of low trust that waits for review, or none if it came before.
+
+    A proposal of a detector in ``minimum_confidences`` that is at least so confident becomes active, of low trust.
+    """
+    fact = _make_fact(proposal, owner)
+    if log.find_ids_about(store.db, [fact.memory_id]):
+        # Also if it was rejected or rolled back since: its id follows from the evidence, so it comes only once.
+        return ProposalResult(Fate.KNOWN, [])
+    gate = store.load_gate()
+    if find_refused_field(gate, fact, repo):
+        return ProposalResult(Fate.REFUSED, [])
+    if repetition := find_repetition(store.db, fact.text, repo):
+        # In the words of the memory that says the same, it counts as another source of it.
+        fact = replace(fact, text=repetition.text, subject=repetition.subject)
+    if fact.kind is Kind.DECISION and fact.valid_from:
+        # Only proposals: what a person approved is replaced by a person.
+        rivals = find_proposals_about(store.db, fact.text, fact.kind, repo)
+        if any(rival.period.start > fact.valid_from for rival in rivals):
+            return ProposalResult(Fate.KNOWN, [])
+        fact = replace(fact, supersedes=tuple(rival.id for rival in rivals if rival.period.start < fact.valid_from))
+    # Derived, so that two processes that read the same session record the proposal once.
+    event_id = EventId(derive_id("proposed", fact.memory_id))
+    result = learn(
+        store, factory, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors, gate=gate
+    )
+    # `learn` returns another id if an existing memory says the same.
+    if result.memory_id != fact.memory_id:
+        return ProposalResult(Fate.KNOWN, result.events)
+    # A detector without a threshold is never believed.
+    if proposal.confidence < minimum_confidences.get(proposal.detector, math.inf):
+        return ProposalResult(Fate.NEW, result.events)
+    approval = MemoryApproved(memory_id=fact.memory_id, reason=f"the settings believe {proposal.detector}")
+    return ProposalResult(
+        Fate.NEW, [*result.events, factory.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)]
+    )
+
+
+def parse_believed(setting: str) -> dict[str, float]:
+    """Parse the setting ``believed``: detectors whose proposals become active, and from which confidence."""
+    confidences: dict[str, float] = {}
+    for entry in setting.replace(",", " ").split():
+        name, _, confidence = entry.partition(":")
+        try:
+            confidences[name] = float(confidence or 1.0)
+        except ValueError:
+            raise InvalidInput(f"the setting believed has {entry!r}; write it like 'commands:0.9'") from None
+    return confidences
+
+
+def find_detector(memory: Memory) -> str:
+    """Return the detector that proposed a memory; empty if none did."""
+    if memory.channel is not Channel.DERIVED:
+        return ""
+    # The id follows from detector and evidence, so it tells the detector without a field for it. Sources that were
+    # added since stand behind those of the proposal.
+    for count in range(1, len(memory.sources) + 1):
+        for name in (*DETECTORS, *COMMIT_DETECTORS):
+            sources = memory.sources[:count]
+            if Proposal(detector=name, kind=memory.kind, text=memory.text, sources=sources).memory_id == memory.id:
+                return name
+    return ""
+
+
+def _make_fact(proposal: Proposal, owner: str) -> MemoryRemembered:
+    return MemoryRemembered(
+        memory_id=proposal.memory_id,
+        kind=proposal.kind,
+        # Output of agents and programs can contain anything, at any length; a memory is a short text.
+        text=validate_text(neutralise(proposal.text)[:LONGEST_TEXT]),
+        owner=owner,
+        tags=proposal.tags,
+        sources=proposal.sources,
+        links=proposal.links,
+        confidence=proposal.confidence,
+        valid_from=proposal.said_at,
+    )

@@ -1,0 +1,1 @@
+"""Doctor, status, recovery, configuration."""

@@ -1,0 +1,33 @@
+"""Saves the details of unexpected errors, so that the terminal shows only one line."""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from hivemind import __version__
+from hivemind.paths import data_directory
+from hivemind.sessions.redact import collect_secrets, redact
+
+FILE = "last-error.txt"
+
+
+def details(error: BaseException) -> str:
+    """Format an error with its traceback, without secrets."""
+    heading = f"hivemind {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n"
+    # A traceback can show a token from the environment or from an address.
+    return redact(heading + "".join(traceback.format_exception(error)), known_secrets=collect_secrets(os.environ))
+
+
+def save(error: BaseException) -> Path | None:
+    """Save the details in place of earlier ones; return the file, or None if it cannot be written."""
+    file = Path(data_directory(os.environ)) / FILE
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Removed first, so that the new file is readable by its owner alone from the start.
+        file.unlink(missing_ok=True)
+        file.touch(mode=0o600)
+        file.write_text(details(error), "utf-8")
+    except OSError:
+        return None
+    return file

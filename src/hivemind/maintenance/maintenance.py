@@ -1,0 +1,168 @@
+"""Maintenance of the store: health, backups, embedding model, status."""
+
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hivemind import low_priority
+from hivemind.context import Context, LazyEmbedder, Progress, quietly
+from hivemind.erase import unfinished
+from hivemind.errors import InvalidInput
+from hivemind.model import timestamps
+from hivemind.model.recall import SHIPPED_MODEL
+from hivemind.model.reports import ModelState, Stats, StatusReport
+from hivemind.settings import write_setting
+from hivemind.store import backup as backup_module
+from hivemind.store import integrity, log
+from hivemind.store.projections import memories, sessions, vectors
+from hivemind.store.repair import BACKUP_FOLDER
+from hivemind.text.clean import expand_path
+
+if TYPE_CHECKING:
+    # NumPy, which most of this does not need. Loaded before the embedder asks for one thread, it starts several, which
+    # wait for each other: at low priority on a busy machine, making vectors then takes ten times as long.
+    from hivemind.embedding.models import ModelComparison
+
+EMBEDDING_LOCK = "embedding.lock"
+COMPARED_MEMORIES = 100
+"""Enough to tell models apart, in seconds rather than minutes."""
+PASSAGES_AT_ONCE = 32
+"""Between two looks at the battery; about a second of work."""
+
+
+class Maintenance:
+    """Checks, backs up and rebuilds the store, and manages the embedding model."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def stats(self) -> Stats:
+        """Count memories, sessions, observations, events and bytes."""
+        session_count, observation_count = sessions.count(self._context.store.db)
+        return Stats(
+            memories=tuple(memories.count_by_kind(self._context.store.db)),
+            sessions=session_count,
+            observations=observation_count,
+            events=log.count_entries(self._context.store.db),
+            bytes=self._context.store.bytes,
+        )
+
+    def doctor(self, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
+        """Check the store; ``quick`` skips comparing the tables with a rebuild."""
+        return *integrity.examine(self._context.store, quick=quick), *self._unfinished_erasures(), *self._skills()
+
+    def _unfinished_erasures(self) -> Iterator[integrity.Finding]:
+        """Report erasures that are not finished, after trying once more."""
+        if directory := self._context.store.directory:
+            # Imported here, because the other commands of this module do not need it.
+            from hivemind.erase.erasures import Erasures
+
+            erasures = Erasures(self._context)
+            # Also without a note: an erasure in the log that has no receipt was not finished.
+            erasures.finish()
+            count = max(unfinished.count_unfinished(directory), erasures.count_without_receipt())
+            problems = [f"{count} not finished: their text may still be in the store's files"] if count else []
+            remedy = "close other programs that use the store, then run 'hivemind doctor' again"
+            yield integrity.Finding.of("erasures", problems, "all are finished", remedy)
+
+    def _skills(self) -> Iterator[integrity.Finding]:
+        """Report skills of this repository that differ from the memories they were written from."""
+        # Imported here, because the other checks do not need it. A hub has no working tree.
+        from hivemind.transfer.skills import examine_skills
+
+        if self._context.checkout.exists:
+            yield from examine_skills(self._context)
+
+    def backup(self, file: str | PathLike[str] = "") -> backup_module.Backup:
+        """Back up the store while others write; without a file name, to its backup folder."""
+        beside = (
+            self._require_directory() / BACKUP_FOLDER / f"{timestamps.format_for_filename(self._context.clock())}.db"
+        )
+        return backup_module.create(self._context.store, expand_path(file, "the file").absolute() if file else beside)
+
+    def backups(self) -> tuple[backup_module.Backup, ...]:
+        """List the backups in the store's folder."""
+        return tuple(backup_module.list_backups(self._require_directory()))
+
+    def _require_directory(self) -> Path:
+        if self._context.store.directory is None:
+            raise InvalidInput("a hub's database is backed up with the tools of Postgres, such as pg_dump")
+        return self._context.store.directory
+
+    def audit(self) -> tuple[log.ChainBreak, ...]:
+        """Find entries at which the log was edited, cut or reordered; empty if its chain verifies."""
+        return tuple(log.verify(self._context.store.db))
+
+    def model(self) -> ModelState:
+        """Return the embedding model and how many passages it has embedded."""
+        embedder = self._context.embedder.meaning.embedder if self._context.embedder.meaning else None
+        name = embedder.name if embedder else ""
+        vector_count, waiting_count = vectors.count(self._context.store.db, name)
+        return ModelState(
+            name=name,
+            dimension=embedder.dimension if embedder else 0,
+            embedded=vector_count,
+            waiting=waiting_count,
+            without=self._context.embedder.missing_because,
+        )
+
+    def use_model(self, name: str) -> ModelState:
+        """Use another embedding model; vectors are replaced during later recalls."""
+        # Loaded before it is set, so that a wrong name changes nothing.
+        if name and name != "none":
+            importlib.import_module("hivemind.embedding.models").load(name)
+        write_setting(self._context.settings.home, "model", name)
+        self._context.settings = replace(self._context.settings, model=name)
+        self._context.embedder = LazyEmbedder(name, self._context.home)
+        return self.model()
+
+    def compare_models(self, names: Sequence[str]) -> "tuple[ModelComparison, ...]":
+        """Compare models by how well the first half of a memory finds it, and by speed."""
+        query = self._context.query(limit=COMPARED_MEMORIES)
+        texts = [memory.text for memory in memories.list_memories(self._context.store.db, query)]
+        compare = importlib.import_module("hivemind.embedding.models").compare
+        return tuple(compare(name, texts) for name in names)
+
+    def catch_up(self, progress: Progress = quietly, *, include_sessions: bool = False) -> int:
+        """Embed all passages of memories, or of sessions too, that have no vector yet; each recall embeds a few."""
+        db, meaning = self._context.store.db, self._context.embedder.meaning
+        return meaning.catch_up(db, sys.maxsize, progress, include_sessions=include_sessions) if meaning else 0
+
+    def start_catching_up(self) -> None:
+        """Start a process that embeds what has no vector yet; nobody waits for it."""
+        context = self._context
+        model = context.settings.model or SHIPPED_MODEL
+        if model == "none" or not vectors.count(context.store.db, model)[1]:
+            return
+        context.start_in_background("config", "model", "catch-up", "--background")
+
+    def catch_up_politely(self) -> int:
+        """Embed passages at the lowest priority, unless another process does; stop when the machine is on battery."""
+        directory = self._context.store.directory
+        meaning = self._context.embedder.meaning if directory else None
+        if directory is None or meaning is None:
+            return 0
+        count = 0
+        with low_priority.run_alone(directory / EMBEDDING_LOCK) as is_alone:
+            while is_alone and not low_priority.is_on_battery():
+                passage_count = meaning.catch_up(self._context.store.db, PASSAGES_AT_ONCE, include_sessions=True)
+                count += passage_count
+                if not passage_count:
+                    break
+        return count
+
+    def rebuild(self, progress: Progress = quietly) -> None:
+        """Rebuild all tables from the log; no answer changes."""
+        self._context.store.rebuild(progress)
+        self.catch_up(progress)
+
+    def status(self) -> StatusReport:
+        """Summarise memories, connected agents, pending reviews and next steps."""
+        # The health of agents takes modules that nothing else here needs: a fifth of the import time.
+        from hivemind.maintenance.status import status
+
+        return status(self._context, self.stats())

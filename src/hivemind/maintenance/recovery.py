@@ -1,0 +1,82 @@
+"""Checking, repairing and restoring a store that may no longer open."""
+
+from pathlib import Path
+
+from hivemind.agents.app_callers import who_calls
+from hivemind.context import utc_now
+from hivemind.errors import HivemindError, InvalidInput, Refused, StoreError
+from hivemind.hivemind import Hivemind
+from hivemind.model.events import EntriesLost, Event
+from hivemind.model.memory import Channel
+from hivemind.model.scope import Scope
+from hivemind.model.timestamps import format_for_filename
+from hivemind.settings import Settings
+from hivemind.store import FILE, Store, backup, integrity, pages
+from hivemind.store import repair as repair_module
+from hivemind.store.event_factory import EventFactory
+
+
+def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
+    """Check the installation, whether or not the store opens."""
+    # The doctor must answer when nothing else does.
+    try:
+        settings = Settings.load()
+    except InvalidInput as error:
+        return (integrity.Finding(what="settings", is_well=False, detail=str(error), remedy="correct that file"),)
+    # Before the store is opened, because opening drops what stands after the damage.
+    is_log_damaged = pages.find_damaged_frames(settings.store_directory(name) / FILE)
+    if is_log_damaged:
+        detail = f"{FILE}-wal is damaged before its end"
+        return (integrity.Finding(what="store", is_well=False, detail=detail, remedy=integrity.REPAIR_COMMANDS),)
+    # NumPy and cryptography, which the other commands of the same module do not need: 150 ms.
+    from hivemind.maintenance.home_check import examine_home
+
+    try:
+        with Hivemind.open(name, settings=settings) as mind:
+            around = examine_home(settings.home, settings.store_directory(name), settings.model, quick=quick)
+            store = mind.maintenance.doctor(quick=quick)
+            return *store, *around, mind.code.health(), *mind.agents.health()
+    except StoreError as error:
+        return (integrity.describe_error("store", error),)
+    except (OSError, *integrity.DAMAGE_ERRORS) as error:
+        # A damaged value may raise anything; the store's own checks describe it better.
+        detail = find_damage(name) or f"{type(error).__name__}: {error}"
+        return (integrity.Finding(what="store", is_well=False, detail=detail, remedy=integrity.REPAIR_COMMANDS),)
+
+
+def find_damage(name: str | None = None) -> str:
+    """Say what is wrong with a store, after something failed unexpectedly; empty if it is in order."""
+    try:
+        directory = Settings.load().store_directory(name)
+        if not (directory / FILE).exists():
+            return ""
+        with Store.open(directory) as store:
+            findings = [finding for finding in integrity.examine(store) if not finding.is_well]
+    except HivemindError as error:
+        return str(error)
+    return f"the store at {directory} is damaged: {findings[0].detail}" if findings else ""
+
+
+def repair(name: str | None = None) -> repair_module.RepairResult:
+    """Repair a damaged store; the damaged file is kept."""
+    # For the same reason as in ``doctor``.
+    from hivemind.maintenance.home_check import make_private
+
+    settings = Settings.load()
+    make_private(settings.home)
+    factory = EventFactory(writer=who_calls(settings), clock=utc_now, redact=str)
+
+    def make_event(fact: EntriesLost) -> Event:
+        return factory.event(fact, Scope.USER, "")
+
+    return repair_module.repair(settings.store_directory(name), format_for_filename(utc_now()), make_event)
+
+
+def restore_backup(file: str, name: str | None = None) -> backup.RestoreResult:
+    """Restore a backup without what was erased or rejected since; the present store is backed up first."""
+    settings = Settings.load()
+    if who_calls(settings).channel is not Channel.PERSON and not settings.agents_may_review:
+        raise Refused("only a person may restore a backup; the setting agents_may_review changes it")
+    directory = settings.store_directory(name)
+    own_backup = directory / repair_module.BACKUP_FOLDER / file
+    return backup.restore(directory, own_backup if own_backup.is_file() else Path(file), format_for_filename(utc_now()))

@@ -1,0 +1,1 @@
+"""What a memory is told by and becomes: remember, edit, contradiction."""

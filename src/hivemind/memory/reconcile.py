@@ -1,0 +1,134 @@
+"""Compares a new claim with existing memories: a duplicate, a contradiction, or neither."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from hivemind.memory.contradiction import find_statement_conflict, is_same_statement, is_same_topic
+from hivemind.memory.statements import parse_statements, search_terms
+from hivemind.model.events import MemoryRemembered
+from hivemind.model.ids import MemoryId
+from hivemind.model.memory import CURRENT_STATUSES, Kind, Memory, Period, Status
+from hivemind.store.database import Database
+from hivemind.store.projections import memories
+from hivemind.text.imprint import normalise
+from hivemind.text.tokenise import extract_terms
+
+MOST_COMPARED = 20
+"""Memories with the same topic that are compared, newest first; each comparison takes 50 microseconds."""
+WORD = re.compile(r"[A-Za-z0-9]+")
+SEARCHED_CHARACTERS = 200
+"""Characters of a text whose words are searched for: long texts are indexed in passages, and this fits into one."""
+MOST_SEARCHED_WORDS = 6
+"""Fifteen pairs; a pair that both texts have is found although half of the words differ."""
+
+# The values themselves are not recorded: the history of one memory would keep them when the other is erased.
+OTHERWISE = "says otherwise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictingMemory:
+    """A memory that contradicts a new claim."""
+
+    memory: Memory
+    reason: str
+    is_certain: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The result of a comparison: the memory that says the same, or the memories that contradict the claim."""
+
+    same: Memory | None = None
+    conflicts: tuple[ConflictingMemory, ...] = ()
+
+
+def reconcile(db: Database, fact: MemoryRemembered, scope: str, repo: str, now: str) -> Verdict:
+    """Compare a claim with the active memories of its scope and repository."""
+    if fact.trace:
+        # A trace records what was done once; it does not contradict another trace.
+        return Verdict()
+    for memory in _find_duplicates(db, fact.text, repo):
+        if memory.id not in fact.supersedes and memory.scope == scope and memory.subject == fact.subject:
+            return Verdict(same=memory)
+    period = Period(fact.valid_from or now, fact.valid_to, fact.expires_at)
+    certain_conflicts = [
+        conflict for conflict in _find_conflicts(db, fact.text, repo, fact.subject) if conflict.is_certain
+    ]
+    return Verdict(
+        conflicts=tuple(
+            conflict
+            for conflict in certain_conflicts
+            if conflict.memory.id not in fact.supersedes and conflict.memory.period.overlaps(period)
+        )
+    )
+
+
+def find_possible_conflicts(db: Database, memory: Memory) -> list[Memory]:
+    """Find memories that may contradict this one, including cases too uncertain for a dispute."""
+    related_ids = {memory.id, *memory.contradicts, *memory.supersedes}
+    return [
+        conflict.memory
+        # Without its subject: other values of a subject are certain conflicts and disputed already.
+        for conflict in _find_conflicts(db, memory.text, memory.repo, subject="")
+        if conflict.memory.id not in related_ids and conflict.memory.period.overlaps(memory.period)
+    ]
+
+
+def find_repetition(db: Database, text: str, repo: str) -> Memory | None:
+    """Find a memory of the repository that says the same in nearly the same words."""
+    words = WORD.findall(text[:SEARCHED_CHARACTERS])
+    return next(iter(_find_alike(db, text, repo, words, is_same_statement)), None)
+
+
+def find_proposals_about(db: Database, text: str, kind: Kind, repo: str) -> list[Memory]:
+    """Find proposals of a kind that nobody has reviewed yet and that are about the same thing."""
+    # Words that carry meaning: two statements about one thing give different reasons.
+    words = extract_terms(text[:SEARCHED_CHARACTERS])
+    alike = _find_alike(db, text, repo, words, is_same_topic)
+    return [memory for memory in alike if memory.status is Status.PROPOSED and memory.kind is kind]
+
+
+def _find_alike(
+    db: Database, text: str, repo: str, words: Iterable[str], are_alike: Callable[[str, str], bool]
+) -> list[Memory]:
+    longest_words = sorted(set(words), key=len, reverse=True)[:MOST_SEARCHED_WORDS]
+    # Any two of the longest words: another wording may lack one of them.
+    keys = db.index.find_with_words([*combinations(longest_words, 2)], repo, MOST_COMPARED)
+    ids = [id for id, other in memories.find_standing_texts(db, keys) if are_alike(text, other)]
+    return memories.get_all(db, ids) if ids else []
+
+
+def _find_duplicates(db: Database, text: str, repo: str) -> Iterator[Memory]:
+    # Long words are rare, so few texts have to be compared.
+    words = sorted(set(WORD.findall(text[:SEARCHED_CHARACTERS])), key=len, reverse=True)[:3]
+    normal_text = normalise(text)
+    keys = db.index.find_with_words([words], repo, MOST_COMPARED) if words else []
+    same_ids = [id for id, other in memories.find_standing_texts(db, keys) if normalise(other) == normal_text]
+    yield from memories.get_all(db, same_ids) if same_ids else ()
+
+
+def _find_conflicts(db: Database, text: str, repo: str, subject: str) -> Iterator[ConflictingMemory]:
+    """Find active memories of the repository that disagree, in their words or in the value of the subject."""
+    normal_text, claims = normalise(text), parse_statements(text)
+    subject_memories = _load_subject(db, subject, repo)
+    for memory in subject_memories.values():
+        # The same text in another scope, such as the original of a published memory, is no contradiction.
+        if normalise(memory.text) != normal_text:
+            yield ConflictingMemory(memory=memory, reason=f"{subject} has another value")
+    keys = db.index.find_with_words(search_terms(claims), repo, MOST_COMPARED)
+    conflicts = {
+        id: conflict
+        for id, other in memories.find_standing_texts(db, keys)
+        if (conflict := find_statement_conflict(claims, parse_statements(other))) and normalise(other) != normal_text
+    }
+    for memory in memories.get_all(db, conflicts) if conflicts else ():
+        if memory.id not in subject_memories:
+            conflict = conflicts[memory.id]
+            yield ConflictingMemory(memory=memory, reason=OTHERWISE, is_certain=conflict.is_certain)
+
+
+def _load_subject(db: Database, subject: str, repo: str) -> dict[MemoryId, Memory]:
+    candidates = memories.find_by_subject(db, subject, repo) if subject else []
+    return {memory.id: memory for memory in candidates if memory.status in CURRENT_STATUSES and memory.trace is None}

@@ -1,0 +1,1 @@
+"""The review queue, verdicts, rollback, history."""

@@ -1,0 +1,254 @@
+"""The review queue, and decisions about memories."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from hivemind.agents import file_changes
+from hivemind.agents.file_changes import FileChange
+from hivemind.code.app_staleness import EVERY, StaleMemory, stale_memories
+from hivemind.context import Context, checked_reason
+from hivemind.errors import InvalidInput, NotFound
+from hivemind.learning.distil import find_detector
+from hivemind.memory import verdicts
+from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
+from hivemind.model.ids import derive_id, shorten_id
+from hivemind.model.memory import Channel, Memory, Status
+from hivemind.model.review import MemoryChange, ReviewItem, ReviewReason, Selection
+from hivemind.model.timestamps import format_date
+from hivemind.store.projections import memories
+from hivemind.text.untrusted import read_limited
+from hivemind.transfer import rules_files as files
+from hivemind.transfer.skills import plan_skill
+
+PROPOSERS = {
+    Channel.PERSON: "a person",
+    Channel.FILE: "an instruction file",
+    Channel.AGENT: "an agent",
+    Channel.TOOL: "a tool's output",
+    Channel.IMPORT: "an import",
+    Channel.DERIVED: "a detector",
+}
+PENDING_STATUSES = (Status.DISPUTED, Status.PROPOSED)
+WEIGHT = {reason: weight for weight, reason in enumerate(ReviewReason)}
+
+
+class Review:
+    """Lists what needs review, and records decisions."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def queue(
+        self, *, limit: int = 50, doubts: Sequence[StaleMemory] | None = None, everywhere: bool = False
+    ) -> tuple[ReviewItem, ...]:
+        """List the memories that need review: disputed, stale, overdue, then proposals, the most useful ones first.
+
+        A dispute is one item, under its newest memory, with the other sides in ``against``.
+
+        ``doubts`` is the result of ``code.stale``, if the caller has it already. ``everywhere`` includes other
+        repositories; only this one's code is there to find stale memories.
+        """
+        context, db = self._context, self._context.store.db
+        items = self._make_undecided_items(self._find_pending(limit, everywhere=everywhere), everywhere=everywhere)
+        overdue_query = context.query(limit=limit, everywhere=everywhere)
+        items += [_overdue(memory) for memory in memories.find_overdue(db, overdue_query)]
+        items += [_stale(doubt) for doubt in (stale_memories(context) if doubts is None else doubts)]
+        items.sort(key=lambda item: WEIGHT[item.reason])
+        # A memory waits once, for its weightiest reason; when that is settled, the next one shows.
+        queue: list[ReviewItem] = []
+        listed_ids: set[str] = set()
+        for item in items:
+            if item.memory.id not in listed_ids:
+                queue.append(item)
+                listed_ids |= {item.memory.id, *(side.id for side in item.against)}
+        return tuple(queue[:limit])
+
+    def proposals_from(self, name: str, *, everywhere: bool = False) -> tuple[ReviewItem, ...]:
+        """List the proposals of a detector, a session or a batch, except those that contradict a memory."""
+        items = [
+            _make_undecided_item(memory, self.find_other_sides(memory, everywhere=everywhere))
+            for memory in self._find_pending(EVERY, everywhere=everywhere)
+        ]
+        matches = [item for item in items if name in (item.detector, item.memory.session_id, item.memory.batch)]
+        if not matches:
+            origins = sorted({origin for item in items for origin in (item.detector, item.memory.batch) if origin})
+            remedy = f"proposals came from {', '.join(origins)}" if origins else "there are no proposals here"
+            raise NotFound(f"no proposal came from a detector, session or batch {name!r}; {remedy}")
+        return tuple(item for item in matches if item.is_plain_proposal)
+
+    def dispute(self, memory_id: str, other_id: str, *, reason: str = "", everywhere: bool = False) -> Memory:
+        """Mark two memories as contradicting each other."""
+        context = self._context
+        memory = context.memory_to_change(memory_id, everywhere=everywhere)
+        against = context.memory_to_change(other_id, everywhere=everywhere)
+        return context.change(memory, verdicts.dispute(context.factory, memory, against, checked_reason(reason)))
+
+    def settle(self, memory_id: str, *other_ids: str, reason: str = "", everywhere: bool = False) -> Memory:
+        """End the disputes of a memory with others, because all of them are true."""
+        context = self._context
+        context.require_person("settling a dispute")
+        memory, *others = (
+            context.memory_to_change(each_id, everywhere=everywhere) for each_id in (memory_id, *other_ids)
+        )
+        events = verdicts.settle(context.factory, memory, others, checked_reason(reason))
+        if not events:
+            raise InvalidInput(f"{memory.id[:8]} is in no dispute with these; 'hivemind review' lists the disputes")
+        return context.change(memory, events)
+
+    def find_superseded_by(self, memory_ids: Sequence[str], *, everywhere: bool = False) -> tuple[Memory, ...]:
+        """Return the memories that approving these would supersede; refuses to approve two sides of one dispute."""
+        context = self._context
+        chosen = [context.memory_to_change(memory_id, everywhere=everywhere) for memory_id in memory_ids]
+        superseded: dict[str, Memory] = {}
+        for memory in chosen:
+            sides = self.find_other_sides(memory, everywhere=everywhere)
+            superseded |= {side.id: side for side in sides if verdicts.may_name(side.scope, memory.scope)}
+        if both := [memory.id[:8] for memory in chosen if memory.id in superseded]:
+            raise InvalidInput(f"{' and '.join(both)} contradict each other; approve the one that is right")
+        return tuple(superseded.values())
+
+    def look_again(self, item: ReviewItem, *, everywhere: bool = False) -> ReviewItem | None:
+        """Return an item of the queue as it is now; None if somebody has decided it."""
+        sight = self._context.sight(everywhere=everywhere)
+        memory = next(iter(memories.get_visible(self._context.store.db, [item.memory.id], sight)), None)
+        if memory is None or memory.status is not item.memory.status:
+            return None
+        if item.reason.asks_for_verification:
+            return item
+        return _make_undecided_item(memory, self.find_other_sides(memory, everywhere=everywhere))
+
+    def verify(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
+        """Mark a memory as still correct, for the code as it is now."""
+        context = self._context
+        target = context.memory_to_change(memory, everywhere=everywhere)
+        facts: list[Fact] = [MemoryVerified(memory_id=target.id, reason=checked_reason(reason))]
+        anchors = context.checkout.current_anchors(target, context.edited_files)
+        if anchors != target.anchors:
+            facts.append(MemoryAnchored(memory_id=target.id, anchors=anchors))
+        return context.change(target, [context.factory.about(target, fact) for fact in facts])
+
+    @contextmanager
+    def batch(self, name: str) -> Iterator[str]:
+        """Put everything written in the block into one batch that ``rollback`` can undo; yields its name."""
+        context = self._context
+        # Swapped, so that every verb in the block writes to the batch without an argument for it.
+        factory, context.factory = context.factory, context.new_batch(name)
+        try:
+            yield context.factory.batch
+        finally:
+            context.factory = factory
+
+    def rollback(
+        self,
+        selection: Selection,
+        *,
+        reason: str = "",
+        dry_run: bool = False,
+        include_approved: bool = False,
+        everywhere: bool = False,
+    ) -> tuple[str, tuple[MemoryChange, ...]]:
+        """Roll back selected changes; return the name for ``undo_rollback``, and the changes.
+
+        It reaches this repository, and what holds everywhere unless a session elsewhere said it; with ``everywhere``,
+        or for a batch that a person names, all repositories. What a person approved since it was stored stays, unless
+        ``include_approved``.
+        """
+        context = self._context
+        context.require_person("a rollback")
+        plan = self._plan_rollback(selection, everywhere=everywhere)
+        changes = [change for change in plan if include_approved or not change.is_approved]
+        # Short enough to type, because a person names it to undo the rollback.
+        name = derive_id("rollback", context.now)[:12]
+        if changes and not dry_run:
+            context.record(verdicts.make_rollback_events(context.factory, changes, name, checked_reason(reason)))
+        return name, tuple(changes)
+
+    def count_kept_by_rollback(self, selection: Selection, *, everywhere: bool = False) -> tuple[int, int]:
+        """Count what a rollback leaves: memories that a person approved since, and memories of other repositories."""
+        plan = self._plan_rollback(selection, everywhere=everywhere)
+        every_change = self._plan_rollback(selection, everywhere=self._context.is_person)
+        return sum(change.is_approved for change in plan), max(0, len(every_change) - len(plan))
+
+    def _plan_rollback(self, selection: Selection, *, everywhere: bool) -> list[MemoryChange]:
+        context = self._context
+        # A batch is one act, such as an import, and may have written about several repositories.
+        is_whole_batch = bool(selection.batch) and context.is_person
+        sight = context.sight_to_change(everywhere=everywhere or is_whole_batch)
+        return verdicts.plan_rollback(context.store, replace(selection, since=context.past(selection.since)), sight)
+
+    def undo_rollback(self, name: str) -> int:
+        """Undo a rollback; return the number of memories."""
+        self._context.require_person("undoing a rollback")
+        return len(self._context.record(verdicts.make_undo_events(self._context.store, self._context.factory, name)))
+
+    def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
+        """Plan to write a memory into an instruction file: the file, its text now, and its new text."""
+        root = self._context.checkout.root
+        target = (root / file).resolve()
+        # A name such as ../../.ssh/config must not be written to.
+        if not target.is_relative_to(root.resolve()):
+            raise InvalidInput(f"{file!r} does not lie in the repository")
+        try:
+            before = read_limited(target, files.LARGEST_FILE).decode() if target.exists() else ""
+        except ValueError as error:
+            raise InvalidInput(f"{file!r} cannot be read: {error}; name another file") from None
+        return target, before, files.insert_memory(before, self._context.memory(memory))
+
+    def promote_as_skill(self, memory: str) -> tuple[FileChange, ...]:
+        """Plan to write a procedure as a skill of this repository; ``write_skill`` makes the changes."""
+        return plan_skill(self._context, memory)
+
+    def write_skill(self, changes: Iterable[FileChange]) -> None:
+        """Write a planned skill; refuses if a file has changed since."""
+        file_changes.apply(changes)
+
+    def _find_pending(self, limit: int, *, everywhere: bool) -> list[Memory]:
+        query = self._context.query(limit=limit, statuses=PENDING_STATUSES, everywhere=everywhere)
+        return memories.find_pending(self._context.store.db, query)
+
+    def _make_undecided_items(self, pending: Sequence[Memory], *, everywhere: bool) -> list[ReviewItem]:
+        """Make the items of disputed and proposed memories, one for the sides of a dispute together."""
+        items: list[ReviewItem] = []
+        listed_ids: set[str] = set()
+        for memory in pending:
+            if memory.id in listed_ids:
+                continue
+            # The newest leads; a memory that stands undisputed only joins the item of what contradicts it.
+            sides = [memory, *self.find_other_sides(memory, everywhere=everywhere)]
+            waiting = [side for side in sides if side.status in PENDING_STATUSES and side.id not in listed_ids]
+            newest = max(waiting, key=lambda side: (side.recorded_at, side.id))
+            against = self.find_other_sides(newest, everywhere=everywhere)
+            listed_ids |= {newest.id, *(side.id for side in against)}
+            items.append(_make_undecided_item(newest, against))
+        return items
+
+    def find_other_sides(self, memory: Memory, *, everywhere: bool = False) -> tuple[Memory, ...]:
+        """Return the visible memories that this one contradicts or that contradict it, newest first."""
+        sight = self._context.sight(everywhere=everywhere)
+        return tuple(verdicts.find_other_sides(self._context.store.db, memory, sight))
+
+
+def _make_undecided_item(memory: Memory, against: tuple[Memory, ...]) -> ReviewItem:
+    """Make the item of a disputed or proposed memory."""
+    detector = find_detector(memory)
+    if memory.status is Status.DISPUTED:
+        reason, why = ReviewReason.DISPUTED, f"disputed since {format_date(memory.disputed_at)}"
+    else:
+        proposer = f"the detector {detector}" if detector else PROPOSERS[memory.channel]
+        reason, why = ReviewReason.PROPOSED, f"proposed by {proposer}"
+    # No texts, so that nobody's words can pass for ours.
+    contradiction = f"contradicts {', '.join(shorten_id(other.id) for other in against)}" if against else ""
+    editors = dict.fromkeys(rival.by for rival in memory.rivals)
+    edits = f"an edit by {', '.join(editors)} waits for a decision" if editors else ""
+    why = "; ".join(filter(None, (why, contradiction, edits)))
+    return ReviewItem(memory=memory, reason=reason, why=why, against=against, detector=detector)
+
+
+def _overdue(memory: Memory) -> ReviewItem:
+    return ReviewItem(memory=memory, reason=ReviewReason.OVERDUE, why=f"to be verified by {memory.verify_by[:10]}")
+
+
+def _stale(doubt: StaleMemory) -> ReviewItem:
+    return ReviewItem(memory=doubt.memory, reason=ReviewReason.STALE, why=f"in doubt: {doubt.became[0].text}")

@@ -1,0 +1,1 @@
+"""Sessions of agents: spool, redaction, transcripts, search, hand-over."""

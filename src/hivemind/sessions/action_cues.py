@@ -1,0 +1,98 @@
+"""Decide at a tool call whether a memory may concern it, for any agent, without opening the store.
+
+Light imports only: a hook runs this before and after every call of a tool.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hivemind.agents import callers
+from hivemind.text import cue_file, cues
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+LONGEST_PAYLOAD = 1 << 18
+"""Characters; a longer payload is a large output, and reading it would cost more than it is worth."""
+DEEPEST = 6
+"""How deep fields of a call are nested at most."""
+INPUT_FIELDS = ("tool_input", "toolArgs", "tool_call", "input", "args", "parameters")
+"""Fields with what the agent asked of the tool; all others may hold what the tool answered."""
+
+
+def find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | None:
+    """Return the cues of a tool call that some memory may concern; None if there is nothing to say."""
+    action = read_action(agent, event, payload)
+    if action is None or not action[2]:
+        return None
+    root, session, cues_of_call = action
+    hits = cue_file.find_hits(home, root, session, cues_of_call)
+    return cues_of_call if hits is None else hits or None
+
+
+def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[str]] | None:
+    """Return the working tree, session and cues of the tool call in a payload; None if it is not one we can read."""
+    if len(payload) > LONGEST_PAYLOAD:
+        return None
+    # Here, because a hook at any other event does not need it.
+    import json
+
+    try:
+        fields = json.loads(payload)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict):
+        return None
+    strings = list(_walk(fields, "", False, 0))
+    directory = next((text for name, text, _ in strings if name in callers.DIRECTORY_FIELDS), "")
+    if not directory or "\0" in directory:
+        return None
+    root = cue_file.find_root(directory)
+    session = next((text for field in callers.SESSION_FIELDS for name, text, _ in strings if name == field), "")
+    is_after = event in callers.AFTER_CALL_EVENTS
+    # After a call, agents that heard about the file before it hear no more of it.
+    has_files = not is_after or agent not in callers.HEAR_BEFORE_CALLS
+    call_cues = list(_list_file_cues(strings, directory, root)) if has_files else []
+    commands = [text for name, text, is_input in strings if is_input and name in callers.COMMAND_FIELDS]
+    # After a call its command has been run, and only its result can remind of anything.
+    if not is_after:
+        call_cues += [cue for command in commands for cue in cues.list_command_cues(command)]
+    # Files and answers of memory are full of words like "error"; only commands and failures are looked at.
+    elif commands or event.endswith("Failure"):
+        lines = [line for _, text, is_input in strings if not is_input for line in cues.find_error_lines(text)]
+        call_cues += cues.list_error_cues(lines)
+    return root, session, list(dict.fromkeys(call_cues))
+
+
+def _walk(value: Any, name: str, is_input: bool, depth: int) -> Iterator[tuple[str, str, bool]]:
+    """Yield the name and text of every string, and whether it is part of what the agent asked of the tool."""
+    if isinstance(value, str):
+        yield name, value, is_input
+    elif depth < DEEPEST and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _walk(item, key, is_input or key in INPUT_FIELDS, depth + 1)
+    elif depth < DEEPEST and isinstance(value, list):
+        for item in value:
+            yield from _walk(item, name, is_input, depth + 1)
+
+
+def _list_file_cues(strings: list[tuple[str, str, bool]], directory: str, root: str) -> Iterator[str]:
+    for name, text, is_input in strings:
+        if not is_input:
+            continue
+        paths = [text] if name in callers.FILE_FIELDS else []
+        if "*** Begin Patch" in text:
+            paths = [path for _, path in re.findall(callers.PATCH_HEADER, text, re.MULTILINE)]
+        for path in paths:
+            if "\0" not in path and (place := _make_relative(path.strip(), directory, root)):
+                yield cues.make_file_cue(place)
+
+
+def _make_relative(path: str, directory: str, root: str) -> str:
+    """Return the path from the top of the working tree; empty if it lies outside."""
+    real_path = os.path.realpath(os.path.join(directory, path))
+    return real_path[len(root) + 1 :] if real_path.startswith(root + os.sep) else ""

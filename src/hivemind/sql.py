@@ -1,0 +1,78 @@
+"""Hivemind: the one object behind the command line, the hooks, MCP, HTTP, the viewer and Python.
+
+``hivemind.py`` has the verbs, ``mind.py`` those that a hub has too, and each component has a file of its own:
+``sessions``, ``code``, ``review``, ``erasures``, ``history``, ``browse``, ``files``, ``agent_setup``, ``team`` and
+``maintenance``. ``context.py`` is what all of them work with. What must work when no store opens is in ``recovery``,
+``configuration``, ``quarantine`` and ``crash_report``.
+"""
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hivemind.agents.app_callers import client_of
+from hivemind.context import LazyEmbedder
+from hivemind.errors import InvalidInput, Unavailable
+from hivemind.hivemind import Hivemind
+from hivemind.mind import Mind
+from hivemind.settings import Settings
+from hivemind.text.clean import validate_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hivemind.store.reader import Reader
+
+__all__ = ["Hivemind", "Mind", "client_of", "connect", "embed"]
+
+
+def when_called(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that imports its module when it is first called."""
+
+    def call(*values: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(*values)
+
+    return call
+
+
+VECTOR_FUNCTIONS = {
+    name: when_called("hivemind.embedding.embeddings", name) for name in ("cosine_similarity", "unpack_vector")
+}
+
+
+def connect(name: str | None = None) -> "Reader":
+    """Open a read-only SQL connection to a store; without a name, to the default store."""
+    # Only those who ask by SQL pay for translating parameters: 2 % of the import time of the application.
+    from hivemind.store.reader import Reader
+
+    settings = Settings.load()
+    mind = Hivemind.open(name, settings=settings)
+    try:
+        functions = VECTOR_FUNCTIONS | {"embed": _embed_for_sql}
+        return Reader.open(settings.store_directory(name), functions, mind.maintenance.catch_up, mind.close)
+    except BaseException:
+        mind.close()
+        raise
+
+
+def embed(text: str) -> "NDArray[np.float32]":
+    """Return the vector of a text, by the model of the column ``embedding``, for ``cosine_similarity``."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"embed takes text, not {text!r}")
+    model = _embedder(Settings.load().model)
+    if model.meaning is None:
+        raise Unavailable(model.missing_because)
+    vector: NDArray[np.float32] = model.meaning.embedder.embed([validate_text(text)])[0]
+    return vector
+
+
+@cache
+def _embedder(name: str) -> LazyEmbedder:
+    """One model for the whole process, because loading one takes longer than using it."""
+    return LazyEmbedder(name)
+
+
+def _embed_for_sql(text: str | None) -> bytes | None:
+    return embed(text).astype("<f4").tobytes() if text else None

@@ -1,0 +1,117 @@
+"""The HTTP client by which a device reaches its hub."""
+
+import json
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hivemind.errors import (
+    AccessRevoked,
+    HivemindError,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Refused,
+    Unauthenticated,
+    Unavailable,
+)
+from hivemind.model.codec import from_plain, to_plain
+from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Welcome
+from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
+from hivemind.text.untrusted import parse_json
+
+if TYPE_CHECKING:
+    from urllib.error import HTTPError
+
+TIMEOUT_SECONDS = 30
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+ERROR_BY_STATUS: dict[int, type[HivemindError]] = {
+    401: Unauthenticated, 403: Refused, 404: NotFound, 413: InvalidInput, 422: InvalidInput, 429: RateLimited,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubClient:
+    """A hub's URL and our token for it."""
+
+    url: str
+    token: str
+
+    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
+        """Identify this device and return how many of its entries the hub has, and from where to read on."""
+        body = {"device": device, "bookmark": to_plain(bookmark or Bookmark())}
+        return from_plain(Welcome, self.request("POST", "/v1/hello", body))
+
+    def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
+        """Send entries of the device's own chain."""
+        body = {"device": device, "entries": [pack_entry(entry) for entry in entries]}
+        return from_plain(PushResult, self.request("POST", "/v1/push", body))
+
+    def pull(self, device: str, after: int, limit: int, epoch: str = "") -> LogPage:
+        """Return the entries after a position of the team's log."""
+        query = urllib.parse.urlencode({"device": device, "after": after, "limit": limit, "epoch": epoch})
+        page = self.request("GET", f"/v1/pull?{query}")
+        return from_plain(LogPage, page | {"entries": tuple(map(unpack_entry, page["entries"]))})
+
+    def compare(self, device: str, chains: Mapping[str, int]) -> Sequence[ChainHead]:
+        """Return the hub's entry with that number of each chain, or the newest if it has fewer."""
+        heads = self.request("POST", "/v1/compare", {"device": device, "chains": dict(chains)})
+        return [from_plain(ChainHead, head) for head in heads]
+
+    def hashes(self, device: str, after: int) -> Sequence[str]:
+        """Return the hashes of this device's entries that the hub has, after a number."""
+        query = urllib.parse.urlencode({"device": device, "after": after})
+        return [str(entry_hash) for entry_hash in self.request("GET", f"/v1/hashes?{query}")]
+
+    def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
+        """Send entries that the hub lost, with its seal on the last one; return how many it lacked."""
+        body = {"device": device, "entries": [pack_entry(entry) for entry in entries], "head": to_plain(head)}
+        return int(self.request("POST", "/v1/take-back", body)["stored"])
+
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        """Send a request and return its parsed answer; every failure is raised as a HivemindError."""
+        # Imported here because every command loads this module and few use it: importing HTTP takes four times as long
+        # as starting Python.
+        from urllib.error import HTTPError
+        from urllib.request import Request, urlopen
+
+        request = Request(
+            self.url + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={
+                "Authorization": f"Bearer {self.token}",
+                "Content-Type": "application/json",
+                "User-Agent": "hivemind",
+            },
+        )
+        try:
+            with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+                return parse_json(answer.read())
+        except HTTPError as error:
+            text, is_revoked = _read_error(error)
+            kind = AccessRevoked if is_revoked else ERROR_BY_STATUS.get(error.code, Unavailable)
+            raise kind(f"the hub answered: {text}") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise Unavailable(f"the hub at {self.url} does not answer: {reason}; check its URL") from error
+
+
+def parse_url(url: str, *, insecure: bool = False) -> str:
+    """Check and normalise the URL of a hub; plain HTTP beyond this machine needs ``insecure``."""
+    parts = urllib.parse.urlsplit(url.strip().rstrip("/"))
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
+        raise InvalidInput(f"{url!r} is not the URL of a hub; write it like https://hub.example")
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK and not insecure:
+        raise InvalidInput("without TLS anybody on the network can read the token; use https, or --insecure")
+    return parts.geturl()
+
+
+def _read_error(error: "HTTPError") -> tuple[str, bool]:
+    """Return the hub's sentence, and whether it ended our access."""
+    try:
+        answer = parse_json(error.read())
+        return str(answer.get("error") or answer.get("detail") or error.reason), answer.get("revoked") is True
+    except (ValueError, AttributeError):
+        return str(error.reason), False

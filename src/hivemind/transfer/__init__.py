@@ -1,0 +1,1 @@
+"""Export, import, rules files, notes and skills of agents."""

@@ -1,0 +1,110 @@
+"""Exports memories as lines of JSON and reads them back."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from hivemind.errors import InvalidInput
+from hivemind.memory.validation import check_confidence
+from hivemind.model.codec import from_plain, to_json, to_plain
+from hivemind.model.events import MemoryRemembered, find_shape_error
+from hivemind.model.ids import MemoryId
+from hivemind.model.memory import Kind, Memory, Source, Trace
+from hivemind.model.metadata import validate_metadata
+from hivemind.model.scope import Scope
+from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
+from hivemind.model.timestamps import parse_date
+from hivemind.model.wire import UNSTORABLE
+from hivemind.text.clean import escape_json, parse_tags, validate_label, validate_text
+from hivemind.text.untrusted import MAX_MESSAGE_BYTES, parse_json
+
+FORMAT = 1
+
+
+def export_lines(memories: Iterable[Memory]) -> Iterator[str]:
+    """Yield a line of JSON for each memory."""
+    for memory in memories:
+        yield escape_json(to_json({"hivemind": FORMAT}).removesuffix("}") + "," + to_json(memory).removeprefix("{"))
+
+
+def render_page(memory: Memory) -> tuple[str, str]:
+    """Return the name and text of a Markdown file for a memory, with its other fields in the front matter."""
+    # Named by its id, so that exporting again replaces the file even if the text has changed.
+    fields = {
+        name: value for name, value in to_plain(memory).items() if name != "text" and value not in ("", [], {}, None)
+    }
+    front_matter = "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())
+    return f"{memory.kind}/{memory.id}.md", f"---\n{front_matter}\n---\n\n{memory.text}\n"
+
+
+def parse_export(lines: Iterable[str]) -> Iterator[tuple[Scope, str, MemoryRemembered] | SkippedInput]:
+    """Parse the lines of an export into scope, repository and fact; a bad line becomes a ``SkippedInput``."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield _parse_memory(_parse_object(line))
+            # A field may have any type, and each of these is raised by some wrong one.
+            except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, InvalidInput) as error:
+                reason = f"not an exported memory: {_describe_error(error)}"
+                yield SkippedInput(reason=reason, where=f"line {number}", raw=line[:MAX_RAW_CHARACTERS])
+
+
+def _describe_error(error: Exception) -> str:
+    return f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _parse_object(line: str) -> dict[str, Any]:
+    if len(line) > MAX_MESSAGE_BYTES:
+        raise InvalidInput(f"it is longer than {MAX_MESSAGE_BYTES:,} characters")
+    record = parse_json(line)
+    if not isinstance(record, dict):
+        raise InvalidInput(f"it is a JSON {type(record).__name__}; expected an object")
+    return record
+
+
+def _parse_memory(record: dict[str, Any]) -> tuple[Scope, str, MemoryRemembered]:
+    if record.get("hivemind") != FORMAT:
+        raise InvalidInput(f"it does not say \"hivemind\": {FORMAT}; use a file that 'hivemind export' wrote")
+    trace = record.get("trace")
+    fact = MemoryRemembered(
+        memory_id=_check_id(record["id"]),
+        kind=Kind.parse(record["kind"]),
+        text=validate_text(record["text"]),
+        owner=validate_label(record["owner"], "the owner"),
+        tags=parse_tags(record.get("tags") or []),
+        sources=tuple(from_plain(Source, source) for source in record.get("sources") or []),
+        links=tuple(validate_label(link, "a link") for link in record.get("links") or ()),
+        subject=str(record.get("subject") or ""),
+        confidence=check_confidence(float(record.get("confidence", 1.0))),
+        # A memory without a start was valid when it was recorded, not only from the import on.
+        valid_from=_read_date(record, "valid_from") or _read_date(record, "recorded_at"),
+        valid_to=_read_date(record, "valid_to"),
+        expires_at=_read_date(record, "expires_at"),
+        verify_by=_read_date(record, "verify_by"),
+        trace=Trace(**{name: str(value) for name, value in trace.items()}) if trace else None,
+        metadata=validate_metadata(record.get("metadata") or {}),
+    )
+    repo = str(record.get("repo") or "")
+    if problem := find_shape_error(fact):
+        raise InvalidInput(problem)
+    if any(UNSTORABLE.search(text) for text in _walk_strings([repo, to_plain(fact)])):
+        raise InvalidInput("it contains a NUL byte or half of a character; save it as UTF-8")
+    return Scope.parse(record["scope"]), repo, fact
+
+
+def _walk_strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _walk_strings(inner)
+
+
+def _check_id(text: str) -> MemoryId:
+    if len(text) != 32 or set(text) - set("0123456789abcdef"):
+        raise InvalidInput(f"{text!r} is not a memory id")
+    return MemoryId(text)
+
+
+def _read_date(record: dict[str, Any], name: str) -> str:
+    return parse_date(record[name]) if record.get(name) else ""

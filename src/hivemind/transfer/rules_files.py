@@ -1,0 +1,108 @@
+"""Reads the instruction files of a repository, and writes memories back into them.
+
+AGENTS.md and similar files are what a team has agreed on: each point in them is a convention with the highest authority
+in its project. Memories are written into a block of their own, which is never read back.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from hivemind.errors import InvalidInput
+from hivemind.model.dataclass import dataclass
+from hivemind.model.ids import MemoryId, derive_id, shorten_id
+from hivemind.model.memory import Memory, Status, Trust
+from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
+from hivemind.text.untrusted import read_limited
+from hivemind.transfer.markdown import split_points
+
+NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".github/copilot-instructions.md")
+FOLDERS = (
+    (".cursor/rules", "*.mdc"), (".cursor/rules", "*.md"), (".claude/rules", "*.md"), (".windsurf/rules", "*.md"),
+    (".clinerules", "*.md"), (".continue/rules", "*.md"), (".github/instructions", "*.instructions.md"),
+)  # fmt: skip
+OWN_RULE_FILE = "hivemind.md"
+"""The rule that ``hivemind install`` writes for agents without hooks: about Hivemind, not about the project."""
+LARGEST_FILE = 1024 * 1024
+BATCH = "files"
+"""Prefix of the batches that read these files; what such a batch retracts, a later one may restore."""
+
+BEGIN, END = "<!-- hivemind: what the team has learned -->", "<!-- hivemind: end -->"
+BLOCK = re.compile(re.escape(BEGIN) + r".*?" + re.escape(END) + r"\n?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A bullet or paragraph of a file, with its lines."""
+
+    file: str
+    lines: str
+    text: str
+    """With the heading above it."""
+    bare: str
+    """Without the heading."""
+
+    def memory_id(self, repo: str) -> MemoryId:
+        """Return the id of its memory: the same for the same text and file, so that reading again changes nothing."""
+        return MemoryId(derive_id("file", repo, self.file, self.text))
+
+
+def read_points(root: Path) -> Iterator[Point]:
+    """Read the points of a repository's instruction files."""
+    for file in _find_files(root):
+        content = read_limited(file, LARGEST_FILE, within=root).decode("utf-8", "replace")
+        name = file.relative_to(root).as_posix()
+        yield from (
+            Point(file=name, lines=point.lines, text=_prepend_heading(point.heading, point.text), bare=point.text)
+            for point in split_points(BLOCK.sub(_blank_lines, content))
+            if point.text
+        )
+
+
+def strip_heading(text: str) -> str:
+    """Remove the heading from the text of a point."""
+    return text.partition(": ")[2] or text
+
+
+def check_reviewed(memory: Memory) -> None:
+    """Refuse a memory that no person has approved, or that no longer stands."""
+    if memory.status is not Status.ACTIVE or memory.trust is not Trust.HIGH:
+        raise InvalidInput(
+            f"{shorten_id(memory.id)} is {memory.status}, trust {memory.trust}; approve it before promoting it"
+        )
+
+
+def insert_memory(text: str, memory: Memory) -> str:
+    """Return the file's text with a reviewed memory in our block; an older line of the same memory is replaced."""
+    check_reviewed(memory)
+    line = f"- {' '.join(neutralise(memory.text).split())} <!-- {shorten_id(memory.id)} -->"
+    block = BLOCK.search(text)
+    lines = block[0].splitlines()[1:-1] if block else []
+    other_lines = [entry for entry in lines if f"<!-- {shorten_id(memory.id)} -->" not in entry]
+    new_block = "\n".join([BEGIN, *other_lines, line, END]) + "\n"
+    if block:
+        return text[: block.start()] + new_block + text[block.end() :]
+    return (text.rstrip("\n") + "\n\n" if text.strip() else "") + new_block
+
+
+def _find_files(root: Path) -> Iterator[Path]:
+    named_files = [root / name for name in NAMES]
+    rule_files = [file for folder, pattern in FOLDERS for file in sorted((root / folder).glob(pattern))]
+    for file in named_files + rule_files:
+        # A symbolic link out of the repository is not the repository's own text, and could import any file.
+        if (
+            file.name != OWN_RULE_FILE
+            and file.is_file()
+            and file.resolve().is_relative_to(root.resolve())
+            and file.stat().st_size <= LARGEST_FILE
+        ):
+            yield file
+
+
+def _prepend_heading(heading: str, text: str) -> str:
+    return (f"{heading}: {text}" if heading else text)[: MAX_TEXT_BYTES // 4]
+
+
+def _blank_lines(block: re.Match[str]) -> str:
+    """Replace a block by as many empty lines, so that line numbers stay right."""
+    return "\n" * block[0].count("\n")

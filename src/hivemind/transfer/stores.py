@@ -1,0 +1,213 @@
+"""Reads the stores and exports of other memory tools, in the formats that their own code writes."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hivemind.agents.json_input import get_list, get_objects, get_text, parse_object, parse_timestamp
+from hivemind.errors import InvalidInput, did_you_mean
+from hivemind.model.claim import ForeignNote
+from hivemind.model.memory import Kind
+from hivemind.model.scope import KnownTrees, Scope
+from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
+from hivemind.store.foreign import read_rows
+from hivemind.text.untrusted import Unreadable, open_regular, parse_json, read_limited, read_text_lines
+from hivemind.transfer.agent_notes import guess_kind
+from hivemind.transfer.markdown import split_front_matter, split_points
+
+Item = ForeignNote | SkippedInput
+
+LARGEST_JSON_BYTES = 256 << 20
+SQLITE_HEADER = b"SQLite format 3\0"
+CLAUDE_MEM_COLUMNS = (
+    *("type", "title", "subtitle", "facts", "narrative", "text", "project", "merged_into_project"),
+    *("learned", "created_at_epoch"),
+)
+CLAUDE_MEM_KINDS = {"decision": Kind.DECISION, "bugfix": Kind.FIX}
+CLAUDE_MEM_WORK = ("feature", "refactor", "change")
+"""Types of observations that say what was done in a session, which git has anyway."""
+AGENTMEMORY_KINDS = {
+    "pattern": Kind.CONVENTION, "preference": Kind.PREFERENCE, "architecture": Kind.DECISION, "bug": Kind.FIX,
+    "workflow": Kind.PROCEDURE,
+}  # fmt: skip
+OBSERVATION = re.compile(r"\[(?P<category>[^\[\]()]{2,})\]\s+(?P<text>.+)")
+"""A point of Basic Memory: ``[category] text #tag (context)``; one character in brackets is a checkbox."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Import:
+    """What a reader needs: the file or folder, the known repositories, and the one to import into."""
+
+    path: Path
+    trees: KnownTrees
+    repo: str
+
+
+def read_items(tool: str, path: Path | None, home: Path, trees: KnownTrees, repo: str) -> list[Item]:
+    """Read the notes of a tool's store or export; without a path, of its store in the usual place."""
+    if tool not in TOOLS:
+        suggestion = did_you_mean(tool, TOOLS) or f" Supported are: {', '.join(TOOLS)}."
+        raise InvalidInput(f"stores of {tool!r} cannot be imported.{suggestion}")
+    read, default = TOOLS[tool]
+    place = path or (home / default if default else None)
+    if place is None or not place.exists():
+        problem = f"there is no {tool} store at {place}" if place else f"{tool} has no usual place for its store"
+        raise InvalidInput(f"{problem}; give its path: hivemind import --from {tool} PATH")
+    # All of it before the first is recorded: a file that turns out to be of another kind changes nothing.
+    items = list(read(Import(path=place, trees=trees, repo=repo)))
+    if not items:
+        raise InvalidInput(f"{place} holds nothing that {tool} has written")
+    return [replace(item, origin=tool) if isinstance(item, ForeignNote) else item for item in items]
+
+
+def _read_claude_mem(source: Import) -> Iterator[Item]:
+    file = source.path / "claude-mem.db" if source.path.is_dir() else source.path
+    observations: Iterable[dict[str, Any]]
+    summaries: Iterable[dict[str, Any]]
+    if _is_database(file):
+        observations = read_rows(file, "observations", CLAUDE_MEM_COLUMNS)
+        summaries = read_rows(file, "session_summaries", CLAUDE_MEM_COLUMNS)
+    else:
+        export = parse_object(_read_json(file))
+        observations, summaries = get_objects(export, "observations"), get_objects(export, "summaries")
+    yield from (_decode_observation(source, row) for row in observations)
+    for row in summaries:
+        if learned := get_text(row, "learned"):
+            yield _place(source, row, _make_note(source, learned, Kind.FACT, row.get("created_at_epoch")))
+
+
+def _decode_observation(source: Import, row: dict[str, Any]) -> Item:
+    kind = get_text(row, "type")
+    if kind in CLAUDE_MEM_WORK:
+        return SkippedInput(reason="an observation that only says what was done")
+    # Older rows have everything in one text.
+    detail = get_text(row, "narrative") or _join_facts(row.get("facts")) or get_text(row, "text", "subtitle")
+    title = get_text(row, "title")
+    text = f"{title}: {detail}" if title and detail else title or detail
+    note = _make_note(source, text, CLAUDE_MEM_KINDS.get(kind, Kind.FACT), row.get("created_at_epoch"))
+    return _place(source, row, note)
+
+
+def _join_facts(value: Any) -> str:
+    """Join the facts of an observation, which the database keeps as a JSON list."""
+    try:
+        facts = parse_json(value) if isinstance(value, str) else value
+    except ValueError:
+        return str(value)
+    return " ".join(map(str, facts)) if isinstance(facts, list) else ""
+
+
+def _place(source: Import, row: dict[str, Any], note: ForeignNote) -> Item:
+    """Put a note into the repository of its project, which tools name by its directory or by the folder's name."""
+    project = get_text(row, "merged_into_project", "project")
+    # A worktree is named after its repository: "shop/feature".
+    names = (project, project.partition("/")[0])
+    by_name = {repo for directory, repo in source.trees.repos.items() if Path(directory).name in names}
+    repos = {source.trees.find(project)} if project.startswith("/") else by_name
+    repo = repos.pop() if len(repos) == 1 else ""
+    # Two repositories may have folders of one name; a guess would tell one about the other.
+    if not repo:
+        return SkippedInput(reason=f"of project {project!r}, which is no repository that Hivemind has seen")
+    return replace(note, repo=repo)
+
+
+def _read_mem0(source: Import) -> Iterator[Item]:
+    if _is_database(source.path):
+        # Each row is a change of a memory; the last one says what it is now.
+        last_changes: dict[str, dict[str, Any]] = {}
+        for row in read_rows(source.path, "history", ("memory_id", "new_memory", "event", "created_at", "is_deleted")):
+            last_changes[get_text(row, "memory_id")] = row
+        rows = [row for row in last_changes.values() if row.get("event") != "DELETE" and not row.get("is_deleted")]
+    else:
+        # ``get_all`` returns results, and some exports only their list.
+        content = _read_json(source.path)
+        export = content if isinstance(content, dict) else {"results": content}
+        rows = get_objects(export, "results") or get_objects(export, "memories")
+    for row in rows:
+        text = get_text(row, "memory", "new_memory", "data", "text")
+        yield _make_note(source, text, Kind.FACT, row.get("created_at"))
+
+
+def _read_basic_memory(source: Import) -> Iterator[Item]:
+    for path in sorted(source.path.rglob("*.md")) if source.path.is_dir() else [source.path]:
+        fields, body = split_front_matter(_read(path).decode("utf-8", "replace"))
+        title = fields.get("title") or path.stem
+        written_at = parse_timestamp(path.stat().st_mtime * 1000)
+        for point in split_points(body):
+            if match := OBSERVATION.fullmatch(point.text):
+                note = _make_note(source, f"{title}: {match['text']}", guess_kind(match["category"]), written_at)
+                name = path.relative_to(source.path).as_posix() if source.path.is_dir() else path.name
+                yield replace(note, file=name, lines=point.lines)
+
+
+def _read_agentmemory(source: Import) -> Iterator[Item]:
+    export = parse_object(_read_json(source.path))
+    for row in (*get_objects(export, "memories"), *get_objects(export, "lessons")):
+        # Older versions of a memory stay in the store beside the latest, and so does what was deleted.
+        if row.get("isLatest") is not False and not row.get("deleted"):
+            title, content = get_text(row, "title"), get_text(row, "content")
+            # The title is often the beginning of the content; lessons have none.
+            text = content if content.startswith(title.rstrip("…. ")) else f"{title}: {content}"
+            kind = AGENTMEMORY_KINDS.get(get_text(row, "type"), Kind.FACT)
+            note = _make_note(source, text, kind, row.get("createdAt"))
+            yield _place(source, row, note) if get_text(row, "project") else note
+
+
+def _read_mcp_memory(source: Import) -> Iterator[Item]:
+    """Read the knowledge graph of the reference memory server: a line for each entity and each relation."""
+    with open_regular(source.path) as file:
+        for number, line in enumerate(read_text_lines(file), start=1):
+            record = parse_object(line.strip())
+            texts = [f"{get_text(record, 'name')}: {text}" for text in get_list(record, "observations")]
+            if record.get("type") == "relation":
+                # Relations are names, such as depends_on.
+                relation = get_text(record, "relationType").replace("_", " ")
+                texts = [f"{get_text(record, 'from')} {relation} {get_text(record, 'to')}"]
+            if not record and line.strip():
+                where = f"{source.path.name}, line {number}"
+                yield SkippedInput(reason="not a line of JSON", where=where, raw=line[:MAX_RAW_CHARACTERS])
+            for text in texts:
+                kind = guess_kind(get_text(record, "entityType"))
+                yield replace(_make_note(source, text, kind), lines=str(number))
+
+
+def _make_note(source: Import, text: str, kind: Kind, written_at: Any = "") -> ForeignNote:
+    return ForeignNote(
+        text=text,
+        kind=kind,
+        scope=Scope.PROJECT if source.repo else Scope.USER,
+        repo=source.repo,
+        file=source.path.name,
+        written_at=parse_timestamp(written_at),
+    )
+
+
+def _is_database(path: Path) -> bool:
+    with open_regular(path) as file:
+        return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_limited(path, LARGEST_JSON_BYTES)
+    except Unreadable as error:
+        raise InvalidInput(f"{error}; give the file that the tool exported") from None
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return parse_json(_read(path))
+    except ValueError as error:
+        raise InvalidInput(f"{path} is {error}; give the file that the tool exported") from None
+
+
+TOOLS: Mapping[str, tuple[Callable[[Import], Iterable[Item]], str]] = {
+    "claude-mem": (_read_claude_mem, ".claude-mem/claude-mem.db"),
+    "mem0": (_read_mem0, ".mem0/history.db"),
+    "basic-memory": (_read_basic_memory, "basic-memory"),
+    "agentmemory": (_read_agentmemory, ""),
+    "mcp-memory": (_read_mcp_memory, ""),
+}
+"""For each tool, how its store is read, and where it is below the home directory; empty if that differs."""

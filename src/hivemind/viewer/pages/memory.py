@@ -1,0 +1,173 @@
+"""Memory: its text, sources, code, history and recalls, and what can be done with it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from hivemind.errors import NotFound
+from hivemind.model.memory import Kind
+from hivemind.model.review import Selection
+from hivemind.model.scope import Scope
+from hivemind.text.clean import parse_tags
+from hivemind.viewer.request import PageRequest, Right
+from hivemind.viewer.templating import diff_lines
+
+Act = tuple[Right, Callable[[PageRequest, str], object]]
+
+
+def _edit(request: PageRequest, memory_id: str) -> None:
+    """Apply only what differs, so that saving an unchanged form records nothing."""
+    memory, form = request.mind.show(memory_id, everywhere=request.everywhere), request.form
+    # Browsers send line breaks as CRLF.
+    text = form.get("text", "").replace("\r\n", "\n").strip()
+    kind = Kind.parse(form["kind"]) if form.get("kind", memory.kind) != memory.kind else None
+    if (text and text != memory.text) or kind:
+        request.mind.edit(
+            memory_id, text if text != memory.text else "", kind=kind, reason=form.get("reason", ""),
+            everywhere=request.everywhere,
+        )  # fmt: skip
+    old_tags, new_tags = set(memory.tags), set(parse_tags(form.get("tags", "")))
+    if old_tags != new_tags:
+        request.mind.tag(
+            memory_id, sorted(new_tags - old_tags), sorted(old_tags - new_tags), everywhere=request.everywhere
+        )
+
+
+def _promote(request: PageRequest, memory_id: str) -> None:
+    path, _, after = request.mind.review.promote(memory_id, request.form.get("file", ""))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(after, "utf-8")
+
+
+def _take_edit(request: PageRequest, memory_id: str) -> None:
+    """Settle the edits of a memory that wait for a decision in favour of the one that the form names."""
+    memory = request.mind.show(memory_id, everywhere=request.everywhere)
+    texts = {str(edit.id): edit.text for edit in memory.rivals}
+    edit_id = request.form.get("edit", "")
+    if edit_id not in texts:
+        raise NotFound("somebody has decided about this edit; reload the page")
+    request.mind.edit(memory_id, texts[edit_id], **_options(request))
+
+
+def _settle(request: PageRequest, memory_id: str) -> None:
+    request.mind.review.settle(memory_id, *request.form.get("others", "").split(), **_options(request))
+
+
+ACTS: dict[str, Act] = {
+    "approve": (Right.REVIEW, lambda request, memory_id: request.mind.approve(memory_id, **_options(request))),
+    "take": (Right.REVIEW, _take_edit),
+    "settle": (Right.REVIEW, _settle),
+    "reject": (Right.REVIEW, lambda request, memory_id: request.mind.reject(memory_id, **_options(request))),
+    "restore": (Right.REVIEW, lambda request, memory_id: request.mind.restore(memory_id, **_options(request))),
+    "retract": (Right.WRITE, lambda request, memory_id: request.mind.forget(memory_id, **_options(request))),
+    "verify": (Right.WRITE, lambda request, memory_id: request.mind.review.verify(memory_id, **_options(request))),
+    "dispute": (
+        Right.WRITE,
+        lambda request, memory_id: request.mind.review.dispute(
+            memory_id, request.form.get("other", ""), **_options(request)
+        ),
+    ),
+    "revise": (Right.WRITE, _edit),
+    "promote": (Right.FILES, _promote),
+    "publish": (Right.SHARE, lambda request, memory_id: request.machine.team.publish([memory_id])),
+}
+CONFIRMATIONS = {
+    "approve": "Approved; anything that contradicts it is superseded.", "take": "The edit was taken.",
+    "settle": "Settled; both stand.",
+    "reject": "Rejected; the same text will be refused.", "restore": "Restored.",
+    "retract": "Forgotten; Restore brings it back.",
+    "verify": "Marked as still correct.", "dispute": "Marked as disputed.", "revise": "Saved.",
+    "promote": "Written to the file.", "publish": "Published; the next sync sends it to the team.", "undo": "Undone.",
+    "rollback": "Rolled back.",
+}  # fmt: skip
+FINAL_ACTS = ("promote", "publish")
+"""A rollback cannot undo these: a file was written, or the team may have its copy."""
+
+
+def page(request: PageRequest) -> Response:
+    """Show one memory."""
+    explanation = request.mind.explain(request.path_value("id"), everywhere=request.everywhere)
+    memory, history = explanation.memory, explanation.history
+    return request.render(
+        "memory.html",
+        memory=memory,
+        versions=[
+            (step, previous.after.text if previous else "")
+            for previous, step in zip((None, *history), history, strict=False)
+        ],
+        receipts=explanation.receipts,
+        against=request.mind.review.find_other_sides(memory, everywhere=request.everywhere),
+        elsewhere=request.mind.checkout.label_elsewhere(memory.repo),
+        behind=request.mind.code.behind(memory) if Right.FILES in request.visitor.may else (),
+        confirmation=CONFIRMATIONS.get(request.query.get("did", ""), ""),
+    )
+
+
+def perform(request: PageRequest, memory_ids: Sequence[str], name: str) -> str:
+    """Perform an act on memories as a batch of its own; return the batch if a rollback can undo it."""
+    if name not in ACTS:
+        raise NotFound(f"no action {name!r} on a memory; go back and use a button")
+    right, run = ACTS[name]
+    request.require(right)
+    with request.mind.review.batch("viewer") as batch:
+        for memory_id in memory_ids:
+            run(request, memory_id)
+    return "" if name in FINAL_ACTS else batch
+
+
+def act(request: PageRequest) -> Response:
+    """Perform an act and show the memory again."""
+    memory_id, name = request.path_value("id"), request.path_value("act")
+    across = "1" if request.everywhere else ""
+    return request.redirect(
+        f"/memory/{memory_id}", did=name, batch=perform(request, [memory_id], name), everywhere=across
+    )
+
+
+def erase(request: PageRequest) -> Response:
+    """Erase a memory and show the receipt."""
+    memory = request.mind.show(request.path_value("id"), everywhere=request.everywhere)
+    receipt = request.mind.erase(memory.id, **_options(request))
+    # A hub erases its own copy; a machine must also tell the hub and the person's other machines.
+    if not request.visitor.is_member:
+        if memory.scope is Scope.TEAM:
+            receipt = request.machine.team.carry(receipt)
+        receipt = request.machine.devices.carry(receipt)
+    return request.render("erased.html", receipt=receipt)
+
+
+def undo(request: PageRequest) -> Response:
+    """Undo one act and go back to its page."""
+    request.mind.review.rollback(Selection(batch=request.form.get("batch", "")), reason="undone in the viewer")
+    return request.redirect(request.form.get("back", "/"), did="undo")
+
+
+def preview_promotion(request: PageRequest) -> Response:
+    """Show how a promotion would change an instruction file."""
+    memory_id, file = request.path_value("id"), request.query.get("file") or "AGENTS.md"
+    _, before, after = request.mind.review.promote(memory_id, file)
+    return request.render(
+        "promote.html", memory=request.mind.show(memory_id), file=file, lines=diff_lines(before, after)
+    )
+
+
+def preview_publication(request: PageRequest) -> Response:
+    """Show what the team would get, and what stays here."""
+    (publication,) = request.machine.team.publish([request.path_value("id")], dry_run=True)
+    return request.render("publish.html", publication=publication)
+
+
+def show_file(request: PageRequest) -> Response:
+    """Show a file at a commit, with the lines of a source highlighted."""
+    path, commit = request.query.get("path", ""), request.query.get("commit", "")
+    first, _, last = request.query.get("lines", "").partition("-")
+    begin = int(first) if first.isdecimal() else 0
+    end = int(last) if last.isdecimal() else begin
+    lines = request.mind.code.file_at(path, commit).splitlines()
+    return request.render("file.html", file=path, commit=commit, lines=lines, begin=begin, end=end)
+
+
+def _options(request: PageRequest) -> dict[str, Any]:
+    """Return what every act takes from its form."""
+    return {"reason": request.form.get("reason", "").strip(), "everywhere": request.everywhere}

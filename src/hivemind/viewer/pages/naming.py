@@ -1,0 +1,41 @@
+"""Erase by name: list everything that mentions a name, exclude some of it, and erase the rest."""
+
+import hashlib
+
+from starlette.responses import Response
+
+from hivemind.errors import InvalidInput
+from hivemind.model.reports import Mentions
+from hivemind.viewer.request import PageRequest, Right
+
+LISTED_PER_SORT = 100
+"""Mentions of each sort with a checkbox; the others are erased too."""
+KEEP = "keep-"
+
+
+def page(request: PageRequest) -> Response:
+    """Show everything that mentions a name, without changing it."""
+    request.require(Right.ERASE)
+    name = request.query.get("about", "").strip()
+    mentions = request.mind.erasures.find_mentions(name) if name else None
+    digest = _digest(mentions) if mentions else ""
+    return request.render("naming.html", about=name, mentions=mentions, listed=LISTED_PER_SORT, digest=digest)
+
+
+def erase(request: PageRequest) -> Response:
+    """Erase the mentions that are not excluded, and show the receipt."""
+    request.require(Right.ERASE)
+    name = request.form.get("about", "").strip()
+    mentions = request.mind.erasures.find_mentions(name)
+    # Only what the person saw may be erased.
+    if _digest(mentions) != request.form.get("seen", ""):
+        raise InvalidInput("the list has changed since it was shown; go back, reload it and check it again")
+    exclusions = [field.removeprefix(KEEP) for field in request.form if field.startswith(KEEP)]
+    receipt = request.mind.erasures.erase_mentions(
+        name, mentions=mentions, left_out=exclusions, reason=request.form.get("reason", "").strip()
+    )
+    return request.render("erased.html", receipt=receipt)
+
+
+def _digest(mentions: Mentions) -> str:
+    return hashlib.sha256("\n".join(mention.id for mention in mentions.found).encode()).hexdigest()
