@@ -1,6 +1,6 @@
 """Settings of hypothesis: the same examples in every run, or more and different ones on request.
 
-``HIVEMIND_WIDER=50 pytest tests/attacks`` tries fifty times as many, from another start each time.
+``HIVEMIND_WIDER=50 pytest tests/property`` tries fifty times as many, from another start each time.
 Test modules with properties import ``examples`` from here, which loads the profile.
 """
 

@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path, help="injections, one JSON object per line")
     file = parser.parse_args().file
     more = {"HIVEMIND_INJECTIONS": str(file.resolve())} if file else {}
-    sys.exit(suites.run("tests/attacks", "tests/hub/test_poisoning.py", more=more))
+    sys.exit(suites.run(*suites.ATTACKS, more=more))
 
 
 if __name__ == "__main__":

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from lab.benchmarks import results
 from lab.benchmarks.code import print_score
-from lab.evals import governance, suites
+from lab.evals import suites
 from lab.evals.tasks.harness import CONDITIONS, run_all, totals
 from lab.evals.tasks.task import TASKS
 
-SUITES = (*governance.SUITES, "tests/journeys/test_scopes.py")
+SUITES = (*suites.GOVERNANCE, "tests/journeys/test_scopes.py")
 GROUPS = {
     "correction matrix": "matrix or contradiction_is_told or dispute or one_current_value or does_not_come_back",
     "deletion walk": "erasing or erased_content or forgetting or erasures",

@@ -35,7 +35,7 @@ def main() -> None:
     }
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory) / "report.xml"
-        exit_code = suites.run("tests/anomaly", "-k", options.only, f"--junitxml={report}", more=more)
+        exit_code = suites.run(*suites.FAULTS, "-k", options.only, f"--junitxml={report}", more=more)
         if options.save and not exit_code:
             amounts = f"{options.minutes:g} minutes of 32 writers, {options.kills:,} kills, {options.flips:,} flips"
             settings = f"{amounts}; only tests named {options.only}" if options.only else amounts

@@ -14,10 +14,10 @@ from hivemind.model.scope import Repository
 from hivemind.model.team import Role, TeamMember
 from hivemind.settings import Settings
 from hivemind.store import Store
-from tests.attacks.samples import injections
 from tests.conftest import Clock, Tally
 from tests.hub.hubs import Line, writer
 from tests.hub.serving import Served
+from tests.recall.samples import injections
 
 FORGED = {"channel": "person", "trust": "high", "status": "active", "actor": "alice", "owner": "alice"}
 

@@ -20,11 +20,11 @@ from hivemind.model.memory import Channel, Kind
 from hivemind.model.recall import Signal
 from hivemind.model.session import ObservationKind
 from hivemind.recall import answers
-from tests.attacks.test_smuggling import on_a_terminal
 from tests.command_line import run, run_json
 from tests.conftest import AGENT, Clock, Open, git
 from tests.contract.test_architecture import modules_after
 from tests.sample_service import SERVICE
+from tests.text.test_smuggling import on_a_terminal
 
 Make = Callable[..., Path]
 

@@ -12,7 +12,7 @@ from hivemind.model.review import Selection
 from hivemind.settings import Settings
 from tests.command_line import run, run_json
 from tests.conftest import PERSON, Clock, Open
-from tests.learn.sessions import START, Told, told
+from tests.sessions.sessions import START, Told, told
 
 WHY = "The token check fails because the clock of the test is in another time zone."
 ERROR = "tests/test_api.py:12: AssertionError: expected 200, got 401"

@@ -12,7 +12,7 @@ from hivemind.text.clean import neutralise
 from hivemind.text.tokenise import MAX_PASSAGE_CHARACTERS, split_passages
 from tests.conflicts import find_conflict
 from tests.hypothesis_profile import examples
-from tests.unit.test_redact import SECRET_TEXTS
+from tests.sessions.test_redact import SECRET_TEXTS
 
 PIECES = ["password", "token", "=", ": ", " is ", '"', "'", "://", "@", "-----BEGIN PRIVATE KEY-----", "<private>"]
 PIECES += [
