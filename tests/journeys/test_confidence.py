@@ -190,10 +190,10 @@ def test_a_question_names_a_tag_by_whole_words_only(mind: Hivemind) -> None:
 
 def test_functions_that_only_look_like_a_contradiction_keep_the_order_of_their_scores(mind: Hivemind) -> None:
     clean = mind.remember(
-        'def clean(text):\n    """Removes trailing whitespace on each line."""\n    return text.strip()'
+        'def clean(text):\n    """Removes trailing whitespace from each line."""\n    return text.strip()'
     )
     mind.remember(
-        'def trim(text, font):\n    """Removes pixels of a line that trail its end."""\n    return font.width(text)'
+        'def crop(scan, box):\n    """Removes trailing whitespace from each page."""\n    return scan.resize(box, font)'
     )
 
     hits = mind.recall("remove trailing whitespace of a line").hits
