@@ -32,17 +32,16 @@ from hivemind.model.events import (
 )
 from hivemind.model.fold import fold_memory
 from hivemind.model.ids import EventId, MemoryId, shorten_id
-from hivemind.model.memory import Memory, Writer
+from hivemind.model.memory import Channel, Memory, Writer, strip_heading
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.timestamps import format_timestamp
 from hivemind.store import FILE, Store, backup, integrity, log, reserve
 from hivemind.store.database import Database
 from hivemind.store.event_factory import EventFactory
-from hivemind.store.exclusion import compute_imprints, list_text_forms
 from hivemind.store.projections import memories, receipts
 from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
-from hivemind.text.imprint import digest_value
+from hivemind.text.imprint import digest_value, make_imprint
 
 FEWEST_WORDS_OF_A_MEMORY = 6
 """Another memory is reported from so many words of the erased text on; many claims share their first few words."""
@@ -335,7 +334,7 @@ def make_erasures(
     store: Store, factory: EventFactory, erased_memories: Sequence[Memory], source: Database, reason: str = ""
 ) -> list[Event]:
     """Make an erasure of each memory, with digests by which the texts it has in ``source`` are refused from then on."""
-    texts = {memory.id: list_text_forms(memory, load_texts(source, [memory.id])) for memory in erased_memories}
+    texts = {memory.id: _list_text_forms(memory, load_texts(source, [memory.id])) for memory in erased_memories}
     digests = {
         scope: tuple(sorted(digest_value(text, store.key_for(scope)) for text in set().union(*texts.values())))
         for scope in {memory.scope for memory in erased_memories}
@@ -346,12 +345,23 @@ def make_erasures(
             MemoryErased(
                 memory_id=memory.id,
                 values=digests[memory.scope],
-                imprints=compute_imprints(store, memory.scope, texts[memory.id]),
+                imprints=_compute_imprints(store.key_for(memory.scope), texts[memory.id]),
                 reason=reason,
             ),
         )
         for memory in erased_memories
     ]
+
+
+def _list_text_forms(memory: Memory, texts: Iterable[str]) -> set[str]:
+    """List the texts of a memory; if it came from an instruction file, also without the heading before them."""
+    all_texts = set(texts)
+    return all_texts | {strip_heading(text) for text in all_texts} if memory.channel is Channel.FILE else all_texts
+
+
+def _compute_imprints(key: bytes, texts: Iterable[str]) -> tuple[str, ...]:
+    """Compute the imprints by which erased texts are recognised inside others."""
+    return tuple(sorted(filter(None, {make_imprint(text, key) for text in texts})))
 
 
 def drop_entries(factory: EventFactory, entries: Sequence[EventId]) -> list[Event]:

@@ -38,7 +38,7 @@ from hivemind.model.scope import Scope
 from hivemind.model.team import LEASE_DAYS, Bookmark, ChainHead, LogPage, PushResult, TeamMember, Welcome
 from hivemind.model.wire import WireEntry
 from hivemind.store import Store, log, sync_state
-from hivemind.store.gate import is_written
+from hivemind.store.exclusion import is_written
 from hivemind.store.projections import memories
 
 REVIEWER_FACTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, RollbackUndone)

@@ -19,7 +19,6 @@ from hivemind.model.memory import Channel, Kind, Memory
 from hivemind.model.scope import Scope
 from hivemind.store import Store, log
 from hivemind.store.event_factory import EventFactory
-from hivemind.store.exclusion import find_refused_field
 from hivemind.text.clean import neutralise, validate_text
 
 LONGEST_TEXT = 2000
@@ -62,7 +61,7 @@ def make_proposal(
         # Also if it was rejected or rolled back since: its id follows from the evidence, so it comes only once.
         return ProposalResult(Fate.KNOWN, [])
     gate = store.load_gate()
-    if find_refused_field(gate, fact, repo):
+    if gate.find_claim_refusal(fact, repo):
         return ProposalResult(Fate.REFUSED, [])
     if repetition := find_repetition(store.db, fact.text, repo):
         # In the words of the memory that says the same, it counts as another source of it.

@@ -23,8 +23,7 @@ from hivemind.model.metadata import Metadata, validate_metadata
 from hivemind.model.scope import Scope
 from hivemind.store import Store
 from hivemind.store.event_factory import EventFactory
-from hivemind.store.exclusion import find_refused_field
-from hivemind.store.gate import ExclusionGate
+from hivemind.store.exclusion import ExclusionGate
 from hivemind.store.projections import memories
 
 MOST_DERIVED_SOURCES = 20
@@ -58,7 +57,7 @@ def learn(
     # An erased text must not come back as the quotation of a source.
     cut_erased = gate.watch.replace_erased_texts
     fact = replace(fact, sources=tuple(replace(source, quote=cut_erased(source.quote)) for source in fact.sources))
-    if refusal := find_refused_field(gate, fact, repo, said_by_person=said_by_person):
+    if refusal := gate.find_claim_refusal(fact, repo, by_person=said_by_person):
         # The refusal is recorded for this person only, even if the text was meant for the team.
         scope = Scope.PROJECT if repo else Scope.USER
         record = factory.event(WriteRefused(what="a memory", rule=refusal.rule), scope, repo)

@@ -287,6 +287,11 @@ class Memory:
         return bool(self.verify_by) and self.verify_by <= now and self.last_verified_at < self.verify_by
 
 
+def strip_heading(text: str) -> str:
+    """Remove the heading before a text that came from an instruction file: ``Heading: text``."""
+    return text.partition(": ")[2] or text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
     """The author of a write; the interface sets it, never the text."""

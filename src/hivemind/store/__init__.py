@@ -17,7 +17,7 @@ from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
 from hivemind.store import chains, log, projector, rebuild, reserve, sync_state
 from hivemind.store.database import Closeable, Database
-from hivemind.store.gate import ExclusionGate
+from hivemind.store.exclusion import ExclusionGate
 from hivemind.store.projections import peers, tombstones
 from hivemind.store.sqlite import LOCK_TIMEOUT_SECONDS, Sqlite
 from hivemind.system import lock_file, open_private

@@ -19,7 +19,6 @@ from hivemind.model.scope import Scope
 from hivemind.model.team import SyncResult, TeamStatus
 from hivemind.paths import HUB_FILE
 from hivemind.store import log, sync_state
-from hivemind.store.exclusion import find_refusal
 from hivemind.store.projections import memories
 from hivemind.sync import team_exchange as sync
 from hivemind.sync.client import HubClient, parse_url
@@ -229,7 +228,7 @@ class Team:
             raise InvalidInput(f"{name} belongs to a directory without git; add a remote or a first commit to it")
         if memory.status not in (Status.ACTIVE, Status.PROPOSED):
             raise InvalidInput(f"{name} is {memory.status}; only active and proposed memories can be published")
-        if reason := find_refusal(self._store, memory.text, memory.repo, said_by_person=True):
+        if reason := self._store.load_gate().find_text_refusal(memory.text, memory.repo, by_person=True):
             raise Refused(f"{name} cannot be published: its value was {reason} before")
         text = self._context.factory.redact(memory.text)
         fact = strip_local_references(_copy(memory, text), [])

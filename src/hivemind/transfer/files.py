@@ -10,14 +10,13 @@ from hivemind.errors import InvalidInput
 from hivemind.model.claim import Claim
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryRemembered, MemoryRestored, MemoryRetracted
 from hivemind.model.ids import MemoryId
-from hivemind.model.memory import Channel, Kind, Memory, Source, Status
+from hivemind.model.memory import Channel, Kind, Memory, Source, Status, strip_heading
 from hivemind.model.scope import Scope
 from hivemind.model.session import SkippedInput
 from hivemind.sessions.quarantine import ItemOrigin
 from hivemind.sessions.set_aside import set_aside
-from hivemind.store import exclusion, log
+from hivemind.store import log
 from hivemind.store.event_factory import EventFactory
-from hivemind.store.exclusion import find_refusal
 from hivemind.store.projections import memories
 from hivemind.store.projections.tombstones import Exclusion
 from hivemind.text.clean import expand_path
@@ -177,12 +176,10 @@ class Files:
     ) -> dict[MemoryId, ExcludedLine]:
         """Find the points of instruction files that a person rejected, retracted or erased before."""
         retractions = [memory for memory in before.values() if memory.status is Status.RETRACTED]
-        decisions = ((memory.id, exclusion.find_verdict(self._context.store, memory.id)) for memory in retractions)
+        decisions = ((memory.id, files.find_verdict(self._context.store.db, memory.id)) for memory in retractions)
         verdicts = {memory_id: verdict for memory_id, verdict in decisions if verdict}
         # The same line under another heading or in another file is the same line.
-        lines = {
-            normalise(files.strip_heading(before[memory_id].text)): verdict for memory_id, verdict in verdicts.items()
-        }
+        lines = {normalise(strip_heading(before[memory_id].text)): verdict for memory_id, verdict in verdicts.items()}
         return {
             memory_id: ExcludedLine(
                 file=point.file, lines=point.lines, why=why, text="" if why is Exclusion.ERASED else point.text
@@ -196,5 +193,5 @@ class Files:
         context = self._context
         if log.find_erasure(context.store.db, memory_id, context.sight()):
             return Exclusion.ERASED
-        repo = context.repository.id
-        return find_refusal(context.store, point.text, repo) or find_refusal(context.store, point.bare, repo)
+        gate, repo = context.store.load_gate(), context.repository.id
+        return gate.find_text_refusal(point.text, repo) or gate.find_text_refusal(point.bare, repo)

@@ -18,7 +18,7 @@ from hivemind.model.scope import Scope
 from hivemind.model.session import SkippedInput
 from hivemind.sessions.quarantine import ItemOrigin
 from hivemind.sessions.set_aside import set_aside
-from hivemind.store import exclusion, log
+from hivemind.store import log
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories
 from hivemind.text.clean import neutralise
@@ -74,11 +74,7 @@ def sync_notes(
     unknown_entries = _make_entries(context, _select_unknown(context, found_notes.values()))
     gate = context.store.load_gate()
     # Without a record of the refusal, unlike in an import: the note stays in its file and is read again every day.
-    entries = [
-        (scope, repo, fact)
-        for scope, repo, fact in unknown_entries
-        if not exclusion.find_refused_field(gate, fact, repo)
-    ]
+    entries = [(scope, repo, fact) for scope, repo, fact in unknown_entries if not gate.find_claim_refusal(fact, repo)]
     new_count = len(entries) if dry_run else record_entries(context, entries, factory)[0]
     if not dry_run:
         context.record(
@@ -174,7 +170,7 @@ def _select_unknown(context: Context, candidates: Iterable[ForeignNote]) -> list
 
 def _is_withdrawn(context: Context, memory: Memory) -> bool:
     """Whether a memory was taken back because its note was gone, and not by a person."""
-    return memory.status is Status.RETRACTED and not exclusion.find_verdict(context.store, memory.id)
+    return memory.status is Status.RETRACTED and not files.find_verdict(context.store.db, memory.id)
 
 
 def _count_origins(imported_notes: Iterable[ForeignNote]) -> tuple[tuple[str, int], ...]:

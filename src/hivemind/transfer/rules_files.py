@@ -10,8 +10,13 @@ from pathlib import Path
 
 from hivemind.errors import InvalidInput
 from hivemind.model.dataclass import dataclass
+from hivemind.model.events import MemoryRejected, MemoryRestored, MemoryRetracted
+from hivemind.model.fold import filter_effective
 from hivemind.model.ids import MemoryId, derive_id, shorten_id
 from hivemind.model.memory import Memory, Status, Trust
+from hivemind.store import log
+from hivemind.store.database import Database
+from hivemind.store.projections.tombstones import Exclusion
 from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
 from hivemind.text.untrusted import read_limited
 from hivemind.transfer.markdown import split_points
@@ -59,9 +64,19 @@ def read_points(root: Path) -> Iterator[Point]:
         )
 
 
-def strip_heading(text: str) -> str:
-    """Remove the heading from the text of a point."""
-    return text.partition(": ")[2] or text
+def find_verdict(db: Database, memory_id: str) -> Exclusion | None:
+    """Return how a person decided against a memory; None if nobody did, or if it only left its file."""
+    verdict: Exclusion | None = None
+    for event in filter_effective(log.read_events_about(db, memory_id)):
+        match event.fact:
+            case MemoryRejected():
+                verdict = Exclusion.REJECTED
+            case MemoryRetracted():
+                # Reading the instruction files retracts what is no longer in them; that is no verdict.
+                verdict = None if event.batch.startswith(f"{BATCH}-") else Exclusion.RETRACTED
+            case MemoryRestored():
+                verdict = None
+    return verdict
 
 
 def check_reviewed(memory: Memory) -> None:
