@@ -16,7 +16,7 @@ from hivemind.hub.access import Limits
 from hivemind.hub.http import protocol
 from hivemind.hub.http.operations import LOGGER, JsonFormatter
 from hivemind.model.team import Role
-from hivemind.viewer import request_guard as guard
+from hivemind.viewer import http_guard
 from tests.hub.serving import Served
 
 
@@ -152,7 +152,7 @@ def test_headers_that_do_not_arrive_end_the_connection(monkeypatch: pytest.Monke
 def test_a_body_that_does_not_arrive_ends_the_request(
     monkeypatch: pytest.MonkeyPatch, served: Served, team: str
 ) -> None:
-    monkeypatch.setattr(guard, "BODY_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(http_guard, "BODY_TIMEOUT_SECONDS", 0.3)
     connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=20)
     connection.putrequest("POST", "/v1/memories")
     connection.putheader("Authorization", f"Bearer {served.token(team)}")

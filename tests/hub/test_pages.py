@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from hivemind.hub.http import application
 from hivemind.model.team import Role
-from hivemind.viewer.guard import POLICY
+from hivemind.viewer.page_guard import POLICY
 from tests.browser import audit_page, open_page
 from tests.hub.serving import Served
 

@@ -17,8 +17,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from hivemind.errors import HivemindError, Refused
-from hivemind.viewer.guard import guard_pages
-from hivemind.viewer.pages import health, log, memory, naming, review, search, sessions, today
+from hivemind.viewer.page_guard import guard_pages
+from hivemind.viewer.pages import erase, health, log, memory, review, search, sessions, today
 from hivemind.viewer.request import Page, PageRequest, Right, Site, Visitor
 from hivemind.viewer.templating import ENVIRONMENT, render_error, render_refusal
 
@@ -27,28 +27,28 @@ __all__ = ["PageRoute", "Right", "Site", "Visitor", "build"]
 PageRoute = tuple[str, str, Page, Right | None]
 """A method, a path, the page, and the right it needs; pages without one check rights themselves."""
 PAGES: tuple[PageRoute, ...] = (
-    ("GET", "/", today.page, None),
-    ("GET", "/search", search.page, None),
-    ("GET", "/memory/{id}", memory.page, None),
+    ("GET", "/", today.show, None),
+    ("GET", "/search", search.show, None),
+    ("GET", "/memory/{id}", memory.show, None),
     ("GET", "/memory/{id}/promote", memory.preview_promotion, Right.FILES),
     ("GET", "/memory/{id}/publish", memory.preview_publication, Right.SHARE),
     # Before the route with {act}, which would match it too.
-    ("POST", "/memory/{id}/erase", memory.erase, Right.ERASE),
+    ("POST", "/memory/{id}/erase", erase.erase_memory, Right.ERASE),
     ("POST", "/memory/{id}/{act}", memory.act, None),
     ("POST", "/undo", memory.undo, Right.REVIEW),
     ("GET", "/file", memory.show_file, Right.FILES),
-    ("GET", "/review", review.page, None),
+    ("GET", "/review", review.show, None),
     ("POST", "/review/{id}", review.decide, None),
-    ("GET", "/sessions", sessions.page, Right.FILES),
+    ("GET", "/sessions", sessions.show, Right.FILES),
     ("GET", "/session/{id}", sessions.replay, Right.FILES),
-    ("GET", "/log", log.page, None),
+    ("GET", "/log", log.show, None),
     ("GET", "/rollback", log.preview, Right.REVIEW),
     ("POST", "/rollback", log.apply, Right.REVIEW),
     ("POST", "/rollback/undo", log.undo, Right.REVIEW),
-    ("GET", "/erase", naming.page, Right.FILES),
-    ("POST", "/erase", naming.erase, Right.FILES),
-    ("GET", "/health", health.page, Right.FILES),
-    ("GET", "/health/findings", health.findings, Right.FILES),
+    ("GET", "/erase", erase.show, Right.FILES),
+    ("POST", "/erase", erase.erase_mentions, Right.FILES),
+    ("GET", "/health", health.show, Right.FILES),
+    ("GET", "/health/findings", health.show_findings, Right.FILES),
 )
 
 

@@ -110,7 +110,7 @@ def make_site(
     def answer_stranger(request: Request) -> Response:
         return render_refusal(401, "This browser is not signed in. Run 'hivemind ui' and open the link it prints.")
 
-    def login(request: Request, form: Form) -> Response:
+    def sign_in(request: Request, form: Form) -> Response:
         if not links.use(form.get("code", "")):
             raise Unauthenticated("This link is invalid or was used before. Run 'hivemind ui' again for a new one.")
         until = str(int(time.time()) + LOGIN_SECONDS)
@@ -120,14 +120,15 @@ def make_site(
         )
         return answer
 
-    def logout(request: Request) -> Response:
+    def sign_out(request: Request) -> Response:
         answer = RedirectResponse("/login", 303)
         answer.delete_cookie(cookie, httponly=True, samesite="strict")
         return answer
 
     return Site(
         origins=frozenset({f"http://127.0.0.1:{port}", f"http://localhost:{port}"}), secret=key, open_mind=open_mind,
-        find_visitor=find_visitor, answer_stranger=answer_stranger, login_page="login.html", login=login, logout=logout,
+        find_visitor=find_visitor, answer_stranger=answer_stranger, login_page="login.html",
+        login=sign_in, logout=sign_out,
     )  # fmt: skip
 
 

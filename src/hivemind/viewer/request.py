@@ -118,26 +118,26 @@ class PageRequest:
         """Whether other repositories are included."""
         return bool(self.query.get("everywhere") or self.form.get("everywhere"))
 
-    def memory_url(self, memory: Memory) -> str:
+    def make_memory_url(self, memory: Memory) -> str:
         """Return the URL of a memory's page."""
-        return f"/memory/{memory.id}" + self._everywhere_query(memory.repo)
+        return f"/memory/{memory.id}" + self._make_everywhere_query(memory.repo)
 
-    def session_url(self, session: Session) -> str:
+    def make_session_url(self, session: Session) -> str:
         """Return the URL of a session's page."""
-        return f"/session/{session.id}" + self._everywhere_query(session.repo)
+        return f"/session/{session.id}" + self._make_everywhere_query(session.repo)
 
-    def session_step_url(self, hit: SessionHit) -> str:
+    def make_step_url(self, hit: SessionHit) -> str:
         """Return the URL of a step on its session's page."""
-        return f"/session/{hit.session_id}{self._everywhere_query(hit.repo)}#step-{hit.observation}"
+        return f"/session/{hit.session_id}{self._make_everywhere_query(hit.repo)}#step-{hit.observation}"
 
-    def _everywhere_query(self, repo: str) -> str:
+    def _make_everywhere_query(self, repo: str) -> str:
         return "?everywhere=1" if self.mind.checkout.is_elsewhere(repo) else ""
 
-    def path_value(self, name: str) -> str:
+    def read_path(self, name: str) -> str:
         """Return a part of the path."""
         return str(self.http.path_params[name])
 
-    def query_number(self, name: str) -> int:
+    def read_number(self, name: str) -> int:
         """Return a query parameter as a whole number; 0 if it is none or too large for the database."""
         text = self.query.get(name, "")
         return int(text) if text.isdecimal() and len(text) < 16 else 0
@@ -157,9 +157,9 @@ class PageRequest:
             "mind": self.mind,
             "asked": self.query,
             "Right": Right,
-            "memory_url": self.memory_url,
-            "session_url": self.session_url,
-            "session_step_url": self.session_step_url,
+            "memory_url": self.make_memory_url,
+            "session_url": self.make_session_url,
+            "session_step_url": self.make_step_url,
             "path": self.http.url.path,
             "across": self.everywhere,
         }

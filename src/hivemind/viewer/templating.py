@@ -21,7 +21,7 @@ from hivemind.model.memory import Kind, Status
 from hivemind.model.scope import Scope, label_other_repository
 from hivemind.model.timestamps import format_date, format_minute, parse_timestamp
 from hivemind.text.clean import first_line, neutralise, plural
-from hivemind.viewer.request_guard import get_status
+from hivemind.viewer.http_guard import get_status
 
 MAX_WORD_DIFF_CHARACTERS = 8_000
 """Longer texts are compared line by line: comparing words takes quadratic time."""

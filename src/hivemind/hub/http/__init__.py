@@ -17,7 +17,7 @@ from hivemind.hub.http import mcp, pages, routes
 from hivemind.hub.http.admission import LOGIN_PATH, Admission, answer_error
 from hivemind.hub.http.operations import Operations
 from hivemind.text.untrusted import MAX_MESSAGE_BYTES
-from hivemind.viewer.request_guard import Guard, get_status
+from hivemind.viewer.http_guard import Guard, get_status
 
 LARGE_PATHS = ("/v1/push", "/v1/take-back", "/mcp")
 MAX_SMALL_BYTES = 1024 * 1024

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hivemind.errors import AccessRevoked, HivemindError, Unauthenticated
 from hivemind.hub.host import Host
 from hivemind.model.team import AdmittedMember
-from hivemind.viewer.request_guard import get_status
+from hivemind.viewer.http_guard import get_status
 
 LOGIN_PATH = "/v1/login"
 """Whoever signs in has no token yet."""

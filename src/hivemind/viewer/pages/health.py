@@ -7,7 +7,7 @@ from starlette.responses import Response
 from hivemind.viewer.request import PageRequest
 
 
-def page(request: PageRequest) -> Response:
+def show(request: PageRequest) -> Response:
     """Show the figures; the script loads the findings, because a full check takes a while."""
     mind = request.mind
     return request.render(
@@ -19,7 +19,7 @@ def page(request: PageRequest) -> Response:
     )
 
 
-def findings(request: PageRequest) -> Response:
+def show_findings(request: PageRequest) -> Response:
     """Return the doctor's findings as a part of the page."""
     return request.render("findings.html", **_examine(request))
 

@@ -21,14 +21,14 @@ SORTS = {
 SELECTION_FIELDS = ("session", "source", "agent", "batch", "since")
 
 
-def page(request: PageRequest) -> Response:
+def show(request: PageRequest) -> Response:
     """Show entries of the log, newest first; with ``verify``, also whether the chain verifies."""
     sort = request.query.get("sort", "changes")
     filters = {name: request.query.get(name, "").strip() for name in ("memory", "actor", "batch")}
     facts = (sort,) if sort in FACTS else SORTS.get(sort, ())
     entries = request.mind.history.log(
         filters["memory"], facts=facts, actor=filters["actor"], batch=filters["batch"],
-        before=request.query_number("before"), limit=PAGE_ENTRIES, everywhere=request.everywhere,
+        before=request.read_number("before"), limit=PAGE_ENTRIES, everywhere=request.everywhere,
     )  # fmt: skip
     is_full = len(entries) == PAGE_ENTRIES
     across = {"everywhere": "1"} if request.everywhere else {}

@@ -8,7 +8,6 @@ from starlette.responses import Response
 from hivemind.errors import NotFound
 from hivemind.model.memory import Kind
 from hivemind.model.review import Selection
-from hivemind.model.scope import Scope
 from hivemind.text.clean import parse_tags
 from hivemind.viewer.request import PageRequest, Right
 from hivemind.viewer.templating import diff_lines
@@ -47,25 +46,25 @@ def _take_edit(request: PageRequest, memory_id: str) -> None:
     edit_id = request.form.get("edit", "")
     if edit_id not in texts:
         raise NotFound("somebody has decided about this edit; reload the page")
-    request.mind.edit(memory_id, texts[edit_id], **_options(request))
+    request.mind.edit(memory_id, texts[edit_id], **read_options(request))
 
 
 def _settle(request: PageRequest, memory_id: str) -> None:
-    request.mind.review.settle(memory_id, *request.form.get("others", "").split(), **_options(request))
+    request.mind.review.settle(memory_id, *request.form.get("others", "").split(), **read_options(request))
 
 
 ACTS: dict[str, Act] = {
-    "approve": (Right.REVIEW, lambda request, memory_id: request.mind.approve(memory_id, **_options(request))),
+    "approve": (Right.REVIEW, lambda request, memory_id: request.mind.approve(memory_id, **read_options(request))),
     "take": (Right.REVIEW, _take_edit),
     "settle": (Right.REVIEW, _settle),
-    "reject": (Right.REVIEW, lambda request, memory_id: request.mind.reject(memory_id, **_options(request))),
-    "restore": (Right.REVIEW, lambda request, memory_id: request.mind.restore(memory_id, **_options(request))),
-    "retract": (Right.WRITE, lambda request, memory_id: request.mind.forget(memory_id, **_options(request))),
-    "verify": (Right.WRITE, lambda request, memory_id: request.mind.review.verify(memory_id, **_options(request))),
+    "reject": (Right.REVIEW, lambda request, memory_id: request.mind.reject(memory_id, **read_options(request))),
+    "restore": (Right.REVIEW, lambda request, memory_id: request.mind.restore(memory_id, **read_options(request))),
+    "retract": (Right.WRITE, lambda request, memory_id: request.mind.forget(memory_id, **read_options(request))),
+    "verify": (Right.WRITE, lambda request, memory_id: request.mind.review.verify(memory_id, **read_options(request))),
     "dispute": (
         Right.WRITE,
         lambda request, memory_id: request.mind.review.dispute(
-            memory_id, request.form.get("other", ""), **_options(request)
+            memory_id, request.form.get("other", ""), **read_options(request)
         ),
     ),
     "revise": (Right.WRITE, _edit),
@@ -85,9 +84,9 @@ FINAL_ACTS = ("promote", "publish")
 """A rollback cannot undo these: a file was written, or the team may have its copy."""
 
 
-def page(request: PageRequest) -> Response:
+def show(request: PageRequest) -> Response:
     """Show one memory."""
-    explanation = request.mind.explain(request.path_value("id"), everywhere=request.everywhere)
+    explanation = request.mind.explain(request.read_path("id"), everywhere=request.everywhere)
     memory, history = explanation.memory, explanation.history
     return request.render(
         "memory.html",
@@ -118,23 +117,11 @@ def perform(request: PageRequest, memory_ids: Sequence[str], name: str) -> str:
 
 def act(request: PageRequest) -> Response:
     """Perform an act and show the memory again."""
-    memory_id, name = request.path_value("id"), request.path_value("act")
+    memory_id, name = request.read_path("id"), request.read_path("act")
     across = "1" if request.everywhere else ""
     return request.redirect(
         f"/memory/{memory_id}", did=name, batch=perform(request, [memory_id], name), everywhere=across
     )
-
-
-def erase(request: PageRequest) -> Response:
-    """Erase a memory and show the receipt."""
-    memory = request.mind.show(request.path_value("id"), everywhere=request.everywhere)
-    receipt = request.mind.erase(memory.id, **_options(request))
-    # A hub erases its own copy; a machine must also tell the hub and the person's other machines.
-    if not request.visitor.is_member:
-        if memory.scope is Scope.TEAM:
-            receipt = request.machine.team.carry(receipt)
-        receipt = request.machine.devices.carry(receipt)
-    return request.render("erased.html", receipt=receipt)
 
 
 def undo(request: PageRequest) -> Response:
@@ -145,7 +132,7 @@ def undo(request: PageRequest) -> Response:
 
 def preview_promotion(request: PageRequest) -> Response:
     """Show how a promotion would change an instruction file."""
-    memory_id, file = request.path_value("id"), request.query.get("file") or "AGENTS.md"
+    memory_id, file = request.read_path("id"), request.query.get("file") or "AGENTS.md"
     _, before, after = request.mind.review.promote(memory_id, file)
     return request.render(
         "promote.html", memory=request.mind.show(memory_id), file=file, lines=diff_lines(before, after)
@@ -154,7 +141,7 @@ def preview_promotion(request: PageRequest) -> Response:
 
 def preview_publication(request: PageRequest) -> Response:
     """Show what the team would get, and what stays here."""
-    (publication,) = request.machine.team.publish([request.path_value("id")], dry_run=True)
+    (publication,) = request.machine.team.publish([request.read_path("id")], dry_run=True)
     return request.render("publish.html", publication=publication)
 
 
@@ -168,6 +155,6 @@ def show_file(request: PageRequest) -> Response:
     return request.render("file.html", file=path, commit=commit, lines=lines, begin=begin, end=end)
 
 
-def _options(request: PageRequest) -> dict[str, Any]:
+def read_options(request: PageRequest) -> dict[str, Any]:
     """Return what every act takes from its form."""
     return {"reason": request.form.get("reason", "").strip(), "everywhere": request.everywhere}

@@ -13,7 +13,7 @@ MAX_QUEUE = 100
 """More than anybody reviews in a day; the first page counts the same queue."""
 
 
-def page(request: PageRequest) -> Response:
+def show(request: PageRequest) -> Response:
     """Show the memory given by ``at``, or the first of the queue."""
     mind = request.mind
     queue = mind.review.queue(limit=MAX_QUEUE, everywhere=request.everywhere)
@@ -45,7 +45,7 @@ def page(request: PageRequest) -> Response:
 
 def decide(request: PageRequest) -> Response:
     """Record a decision about a memory, or about the group that the page showed, and go to the next memory."""
-    memory_id, name = request.path_value("id"), request.form.get("act", "")
+    memory_id, name = request.read_path("id"), request.form.get("act", "")
     # The ids come from the page, so that nothing is decided that arrived after the person looked.
     batch = perform(request, request.form.get("group", "").split() or [memory_id], name)
     across = "1" if request.everywhere else ""

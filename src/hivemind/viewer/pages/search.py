@@ -14,7 +14,7 @@ PAGE_MEMORIES = 25
 FILTERS = ("scope", "kind", "status", "agent", "tag", "since", "until", "as_of", "everywhere", "repo")
 
 
-def page(request: PageRequest) -> Response:
+def show(request: PageRequest) -> Response:
     """Show the memories that match; with ``part``, only the results, for the script."""
     values = {name: request.query.get(name, "").strip() for name in ("q", "before", *FILTERS)}
     options = _parse_filters(values)

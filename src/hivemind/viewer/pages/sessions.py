@@ -17,7 +17,7 @@ Recalled = list[Receipt]
 """The receipts of one recall, one for each memory it showed, the first one first."""
 
 
-def page(request: PageRequest) -> Response:
+def show(request: PageRequest) -> Response:
     """Show sessions, the latest first."""
     agent, everywhere = request.query.get("agent", ""), request.everywhere
     sessions = request.mind.sessions.list(
@@ -31,8 +31,8 @@ def page(request: PageRequest) -> Response:
 def replay(request: PageRequest) -> Response:
     """Show a session step by step, with the recalls before each step and the memories learned from it."""
     mind, everywhere = request.mind, request.everywhere
-    session, trace = mind.sessions.show(request.path_value("id"), everywhere=everywhere)
-    first = request.query_number("from")
+    session, trace = mind.sessions.show(request.read_path("id"), everywhere=everywhere)
+    first = request.read_number("from")
     end = first + PAGE_STEPS
     memories = mind.sessions.memories(session.id, everywhere=everywhere)
     recalls = _group_receipts(mind.history.receipts(session.id, everywhere=everywhere))

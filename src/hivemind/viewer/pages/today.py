@@ -15,7 +15,7 @@ RECEIPT_LINES = 60
 """Lines of receipts to read; a recall has one per memory, so they contain enough recalls."""
 
 
-def page(request: PageRequest) -> Response:
+def show(request: PageRequest) -> Response:
     """Show the first page."""
     mind = request.mind
     days = mind.history.days()

@@ -1,4 +1,4 @@
-"""Erase by name: list everything that mentions a name, exclude some of it, and erase the rest."""
+"""Erase: one memory; or by name, where everything that mentions it is listed, and some of it may be excluded."""
 
 import hashlib
 
@@ -6,6 +6,8 @@ from starlette.responses import Response
 
 from hivemind.errors import InvalidInput
 from hivemind.model.reports import Mentions
+from hivemind.model.scope import Scope
+from hivemind.viewer.pages.memory import read_options
 from hivemind.viewer.request import PageRequest, Right
 
 LISTED_PER_SORT = 100
@@ -13,16 +15,28 @@ LISTED_PER_SORT = 100
 KEEP = "keep-"
 
 
-def page(request: PageRequest) -> Response:
+def erase_memory(request: PageRequest) -> Response:
+    """Erase a memory and show the receipt."""
+    memory = request.mind.show(request.read_path("id"), everywhere=request.everywhere)
+    receipt = request.mind.erase(memory.id, **read_options(request))
+    # A hub erases its own copy; a machine must also tell the hub and the person's other machines.
+    if not request.visitor.is_member:
+        if memory.scope is Scope.TEAM:
+            receipt = request.machine.team.carry(receipt)
+        receipt = request.machine.devices.carry(receipt)
+    return request.render("erased.html", receipt=receipt)
+
+
+def show(request: PageRequest) -> Response:
     """Show everything that mentions a name, without changing it."""
     request.require(Right.ERASE)
     name = request.query.get("about", "").strip()
     mentions = request.mind.erasures.find_mentions(name) if name else None
     digest = _digest(mentions) if mentions else ""
-    return request.render("naming.html", about=name, mentions=mentions, listed=LISTED_PER_SORT, digest=digest)
+    return request.render("erase.html", about=name, mentions=mentions, listed=LISTED_PER_SORT, digest=digest)
 
 
-def erase(request: PageRequest) -> Response:
+def erase_mentions(request: PageRequest) -> Response:
     """Erase the mentions that are not excluded, and show the receipt."""
     request.require(Right.ERASE)
     name = request.form.get("about", "").strip()

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hivemind.errors import HivemindError
+from hivemind.viewer.http_guard import Guard
 from hivemind.viewer.request import Form, Site, is_same_secret
-from hivemind.viewer.request_guard import Guard
 from hivemind.viewer.templating import render_error, render_refusal
 
 POLICY = (
