@@ -1,19 +1,17 @@
 """The context of all components: store, settings, author, clock, working tree and model."""
 
-import importlib
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Never
 
 from hivemind import background
-from hivemind.code.checkout import Checkout
-from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
+from hivemind.embedding.lazy_embedder import LazyEmbedder
+from hivemind.errors import InvalidInput, NotFound, Refused
 from hivemind.model import timestamps
 from hivemind.model.claim import Claim
 from hivemind.model.events import Event, RepositorySeen, WriteRefused
@@ -23,7 +21,6 @@ from hivemind.model.metadata import MetadataValue, validate_metadata
 from hivemind.model.recall import Detail, Query
 from hivemind.model.scope import Repository, Scope, Visibility
 from hivemind.model.timestamps import When
-from hivemind.sessions.redact import collect_secrets, redact
 from hivemind.settings import Settings
 from hivemind.store import Store, log
 from hivemind.store.event_factory import EventFactory
@@ -32,9 +29,8 @@ from hivemind.system import BackgroundProcess
 from hivemind.text.clean import check_text, parse_tags, validate_text
 
 if TYPE_CHECKING:
-    from hivemind.embedding.embeddings import SemanticIndex
-    from hivemind.learning.statement_forms import Judge
-    from hivemind.memory.learn import LearnResult
+    # The type alone: whoever makes a context makes the checkout.
+    from hivemind.code.checkout import Checkout
 
 LOOK_EVERYWHERE = ", and --everywhere looks in other repositories too"
 EVERYWHERE_SETTING = "a person can allow more: hivemind config set agents_may_look_everywhere true"
@@ -53,53 +49,10 @@ def quietly(count: int, total: int) -> None:
     """Ignore progress."""
 
 
-MODEL_MARK = "model.verified"
-"""Beside the stores: when the file of the embedding model was last verified, and which file it was."""
 LARGEST_NUMBER = 10**9
 """A database can store numbers of 18 digits, and adds to them."""
 INDEXING_PAUSE_SECONDS = 60.0
 """A process starts indexing in the background at most this often."""
-
-
-class LazyEmbedder:
-    """The embedding model, loaded on first use; the requests to a hub share one."""
-
-    def __init__(self, name: str, home: Path | None = None) -> None:
-        self._name = name
-        self._mark = home / MODEL_MARK if home else None
-        self.missing_because = ""
-        """Why there is no model, if there is none."""
-
-    @cached_property
-    def meaning(self) -> "SemanticIndex | None":
-        """The search by meaning; None if the model is not installed."""
-        # NumPy and the weights take longer to load than all other commands to run; only questions pay for it.
-        # The threads of OpenBLAS spin while they wait, and take the processor from the agent.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        try:
-            index: SemanticIndex = importlib.import_module("hivemind.embedding.embeddings").load(self._name, self._mark)
-        except Unavailable as error:
-            self.missing_because = str(error)
-            return None
-        return index
-
-    @cached_property
-    def judge(self) -> "Judge | None":
-        """Tells which sentences of a person last, by the installed model; None if there is no model."""
-        if self.meaning is None:
-            return None
-        # NumPy, for the same reason.
-        encode = importlib.import_module("hivemind.embedding.embedder").load_wording().encode_wording
-        judge: Judge = importlib.import_module("hivemind.learning.lasting").load_judge(encode)
-        return judge
-
-
-class ClaimRefused(Refused):
-    """A claim was refused; ``events`` record that, and must be stored after the transaction has ended."""
-
-    def __init__(self, message: str, events: Sequence[Event]) -> None:
-        super().__init__(message)
-        self.events = events
 
 
 class Context:
@@ -109,11 +62,12 @@ class Context:
         self,
         store: Store,
         settings: Settings,
-        repository: Repository,
+        checkout: "Checkout",
         author: Writer,
         clock: Clock = utc_now,
         embedder: LazyEmbedder | None = None,
         *,
+        redact: Callable[[str], str],
         is_hurried: bool = False,
     ) -> None:
         self.store = store
@@ -126,11 +80,8 @@ class Context:
         self.has_waiting_lines = False
         """Whether something is left in the spool that could not be recorded yet."""
         self._indexing_started_at = -math.inf
-        self.factory = EventFactory(
-            writer=author, clock=clock, redact=partial(redact, known_secrets=collect_secrets(os.environ))
-        )
-        # Needs the store, which knows the ids that the repository had before.
-        self.checkout = Checkout.of(repository, store.db, settings.home, is_hurried=is_hurried)
+        self.factory = EventFactory(writer=author, clock=clock, redact=redact)
+        self.checkout = checkout
 
     @property
     def repository(self) -> Repository:
@@ -179,13 +130,6 @@ class Context:
     def record(self, events: Iterable[Event]) -> list[Event]:
         """Record events, and the id of this working tree if it is new."""
         return self.store.record([*self.new_names([self.repository]), *events])
-
-    def record_claim(self, result: "LearnResult") -> MemoryId:
-        """Record the events of a claim and return the memory that says it; raises ``ClaimRefused``."""
-        if result.refusal:
-            raise ClaimRefused(result.refusal, result.events)
-        self.record(result.events)
-        return result.memory_id
 
     def new_names(self, trees: Iterable[Repository]) -> list[Event]:
         """Make events for working trees whose ids are new to the log."""

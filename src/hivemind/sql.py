@@ -1,21 +1,13 @@
-"""Hivemind: the one object behind the command line, the hooks, MCP, HTTP, the viewer and Python.
+"""SQL and vectors for Python: a read-only connection to a store, and the embedding of a text."""
 
-``hivemind.py`` has the verbs, ``mind.py`` those that a hub has too, and each component has a file of its own:
-``sessions``, ``code``, ``review``, ``erasures``, ``history``, ``browse``, ``files``, ``agent_setup``, ``team`` and
-``maintenance``. ``context.py`` is what all of them work with. What must work when no store opens is in ``recovery``,
-``configuration``, ``quarantine`` and ``crash_report``.
-"""
-
-import importlib
-from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hivemind.agents.app_callers import client_of
-from hivemind.context import LazyEmbedder
+from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.hivemind import Hivemind
-from hivemind.mind import Mind
+from hivemind.hivemind import Hivemind, Mind
+from hivemind.lazy import when_called
 from hivemind.settings import Settings
 from hivemind.text.clean import validate_text
 
@@ -28,18 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Hivemind", "Mind", "client_of", "connect", "embed"]
 
 
-def when_called(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports its module when it is first called."""
-
-    def call(*values: Any) -> Any:
-        return getattr(importlib.import_module(module), name)(*values)
-
-    return call
-
-
-VECTOR_FUNCTIONS = {
-    name: when_called("hivemind.embedding.embeddings", name) for name in ("cosine_similarity", "unpack_vector")
-}
+VECTOR_FUNCTIONS = {name: when_called("embedding.embeddings", name) for name in ("cosine_similarity", "unpack_vector")}
 
 
 def connect(name: str | None = None) -> "Reader":

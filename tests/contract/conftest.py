@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.context import Context
+from hivemind.hivemind import make_context
 from hivemind.hub import embedding_queue
 from hivemind.hub.postgres import ENTER_TEAM
 from hivemind.hub.store import Hub, HubStore
@@ -60,7 +60,7 @@ def mind_on(store: Store, tmp_path: Path, clock: Clock) -> MindOn:
 
     def mind(writer: Writer = PERSON, *, repo: str = HERE, model: str = "none", on: Store = store) -> Hivemind:
         settings = Settings(home=tmp_path, person="ada", model=model)
-        return Hivemind(Context(on, settings, Repository(id=repo, root=""), writer, clock))
+        return Hivemind(make_context(on, settings, Repository(id=repo, root=""), writer, clock))
 
     return mind
 

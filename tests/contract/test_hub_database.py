@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.context import Context
 from hivemind.errors import NotFound, Refused, StoreError, StoreTooNew, Unavailable
+from hivemind.hivemind import make_context
 from hivemind.hub import access
 from hivemind.hub.postgres import connect, migrate, translate_sql
 from hivemind.hub.store import Hub, HubStore
@@ -106,7 +106,7 @@ def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, cloc
     said = "The car was fixed at the garage"
     with hub.open_team(new_team(hub)) as ours, hub.open_team(new_team(hub)) as theirs:
         for store in (ours, theirs):
-            mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), PERSON, clock))
+            mind = Hivemind(make_context(store, settings, Repository(id=HERE, root=""), PERSON, clock))
             text = said if store is ours else "Nothing of interest"
             mind.remember(text, scope=Scope.TEAM)
             while HubWorker(hub, settings).embed_batch():
@@ -334,7 +334,7 @@ def test_rows_that_an_older_transaction_still_sees_are_said_to_be_pending(
 ) -> None:
     settings = Settings(home=tmp_path, person="ada", model="none")
     with Hub.open(empty_database) as hub, hub.open_team(new_team(hub)) as store:
-        mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), PERSON, clock))
+        mind = Hivemind(make_context(store, settings, Repository(id=HERE, root=""), PERSON, clock))
         seen, unseen = (mind.remember(f"The launch word is {word}", scope=Scope.TEAM) for word in ("opal", "jade"))
         with psycopg.connect(empty_database) as older:
             older.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")

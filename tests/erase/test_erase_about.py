@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.context import Context
 from hivemind.erase.names import NamePattern
 from hivemind.errors import InvalidInput, Refused
+from hivemind.hivemind import make_context
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.reports import Mentions, MentionSort
 from hivemind.model.review import Selection
@@ -248,7 +248,7 @@ def test_a_teammates_memories_are_listed_and_left(tmp_path: Path, clock: Clock) 
     def member(person: str) -> Hivemind:
         settings = Settings(home=tmp_path / person, person=person)
         who = Writer(actor=person, channel=Channel.PERSON)
-        return Hivemind(Context(Store.open(tmp_path / person), settings, where, who, clock))
+        return Hivemind(make_context(Store.open(tmp_path / person), settings, where, who, clock))
 
     alice, bob, carol = member("alice"), member("bob"), member("carol")
     hers = alice.remember("Zabro Nordic is Alice's customer", scope=Scope.TEAM)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.context import Context
 from hivemind.errors import Refused
+from hivemind.hivemind import make_context
 from hivemind.hub.store import Hub
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel, Status, Writer
@@ -442,7 +442,7 @@ def member(tmp_path: Path, clock: Clock) -> Callable[[str], Hivemind]:
         where = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
         settings = Settings(home=tmp_path / person, person=person)
         who = Writer(actor=person, channel=Channel.PERSON)
-        return Hivemind(Context(Store.open(tmp_path / person), settings, where, who, clock))
+        return Hivemind(make_context(Store.open(tmp_path / person), settings, where, who, clock))
 
     return open_for
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.context import Context
+from hivemind.hivemind import make_context
 from hivemind.hub.access import RequestCounter
 from hivemind.hub.host import Host
 from hivemind.hub.store import Hub
@@ -53,7 +53,7 @@ def device(tmp_path: Path, clock: Clock) -> Iterator[Opened]:
     def open_for(person: str) -> Hivemind:
         settings = Settings(home=tmp_path / person, person=person, model="none")
         writer = Writer(actor=person, channel=Channel.PERSON)
-        minds.append(Hivemind(Context(Store.open(tmp_path / person), settings, REPOSITORY, writer, clock)))
+        minds.append(Hivemind(make_context(Store.open(tmp_path / person), settings, REPOSITORY, writer, clock)))
         return minds[-1]
 
     yield open_for

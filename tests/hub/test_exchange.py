@@ -12,9 +12,9 @@ import pytest
 
 from hivemind import Hivemind, Kind, Scope
 from hivemind.cli.output import summarise
-from hivemind.context import Context
 from hivemind.erase import erase
 from hivemind.errors import InvalidInput, OutOfOrder, Refused, Unavailable
+from hivemind.hivemind import make_context
 from hivemind.hub.exchange import Exchange
 from hivemind.hub.store import Hub
 from hivemind.mcp import calls
@@ -76,7 +76,7 @@ def device(tmp_path: Path, clock: Clock) -> Iterator[Opened]:
     def open_for(person: str, channel: Channel = Channel.PERSON) -> Hivemind:
         home = tmp_path / person
         who = Writer(actor=person, channel=channel)
-        mind = Hivemind(Context(Store.open(home), Settings(home=home, person=person), REPOSITORY, who, clock))
+        mind = Hivemind(make_context(Store.open(home), Settings(home=home, person=person), REPOSITORY, who, clock))
         opened.append(mind)
         return mind
 

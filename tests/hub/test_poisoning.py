@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.context import Context
+from hivemind.hivemind import make_context
 from hivemind.model.events import MemoryApproved, MemoryRemembered
 from hivemind.model.ids import MemoryId, derive_id
 from hivemind.model.memory import Channel, Kind, Source, Status, Writer
@@ -24,7 +24,9 @@ FORGED = {"channel": "person", "trust": "high", "status": "active", "actor": "al
 
 def device(home: Path, person: str, channel: Channel, clock: Clock) -> Hivemind:
     who, here = Writer(actor=person, channel=channel), Repository(id="remote:example.org/acme/api", root="/nowhere")
-    return Hivemind(Context(Store.open(home / person), Settings(home=home / person, person=person), here, who, clock))
+    return Hivemind(
+        make_context(Store.open(home / person), Settings(home=home / person, person=person), here, who, clock)
+    )
 
 
 def test_over_http_no_field_makes_an_agents_word_a_persons(served: Served, team: str, tally: Tally) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.context import Context
+from hivemind.hivemind import make_context
 from hivemind.hub import search
 from hivemind.hub.store import Hub
 from hivemind.model.scope import Repository
@@ -28,7 +28,7 @@ def mind(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setattr(search, "SEARCHED_SHARE", 0)
     settings = Settings(home=tmp_path, person="ada", model="none")
     with hub.open_team(new_team(hub)) as store:
-        mind = Hivemind(Context(store, settings, HERE, PERSON))
+        mind = Hivemind(make_context(store, settings, HERE, PERSON))
         for text in (BOTH, RARE, *COMMON):
             mind.remember(text, scope=Scope.TEAM)
         yield mind
@@ -59,7 +59,7 @@ def test_common_words_decide_between_passages_with_the_same_rare_ones(mind: Hive
 
 def test_passages_out_of_sight_do_not_keep_others_from_being_found(mind: Hivemind) -> None:
     context = mind._context
-    elsewhere = Hivemind(Context(context.store, context.settings, THERE, PERSON))
+    elsewhere = Hivemind(make_context(context.store, context.settings, THERE, PERSON))
     for number in range(20):
         elsewhere.remember(f"Deploy deploy deploy {number}", scope=Scope.TEAM)
 

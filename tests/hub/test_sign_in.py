@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, hook_reply
-from hivemind.context import Context
 from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticated, Unavailable
+from hivemind.hivemind import make_context
 from hivemind.hub.host import Host
 from hivemind.hub.oidc import GroupRule, Issuer
 from hivemind.hub.store import Hub
@@ -83,7 +83,7 @@ class Company:
     def laptop(self, name: str) -> Hivemind:
         settings = Settings(home=self.directory / name, person=name, model="none")
         writer = Writer(actor=name, channel=Channel.PERSON)
-        context = Context(
+        context = make_context(
             Store.open(self.directory / name), settings, REPOSITORY, writer,
             lambda: datetime.now(UTC) + self.time_shift[0],
         )  # fmt: skip

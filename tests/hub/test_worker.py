@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.context import Context
 from hivemind.embedding import embeddings
 from hivemind.errors import Unauthenticated
+from hivemind.hivemind import make_context
 from hivemind.hub import embedding_queue
 from hivemind.hub.host import Host
 from hivemind.hub.store import Hub, TeamProgress
@@ -46,7 +46,7 @@ def own_hub(empty_database: str) -> Iterator[Hub]:
 def memory_of(hub: Hub, team: str, settings: Settings, clock: Clock | None = None) -> Iterator[Hivemind]:
     with hub.open_team(team) as store:
         arguments = (store, settings, Repository(id=HERE, root=""), PERSON)
-        yield Hivemind(Context(*arguments, clock) if clock else Context(*arguments))
+        yield Hivemind(make_context(*arguments, clock) if clock else make_context(*arguments))
 
 
 def remember(hub: Hub, team: str, settings: Settings, texts: list[str]) -> list[Memory]:
@@ -242,7 +242,7 @@ def test_receipts_are_written_together_a_moment_later_and_before_anybody_reads_t
     (memory,) = remember(own_hub, team, settings, ["Deploys run on Fridays"])
 
     with own_hub.open_team(team, read_only=True) as store:
-        mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), PERSON))
+        mind = Hivemind(make_context(store, settings, Repository(id=HERE, root=""), PERSON))
         ids = {mind.recall("deploys").receipt for _ in range(3)}
         at_once = len(store.db.execute("SELECT 1 FROM receipts"))
     with memory_of(own_hub, team, settings) as mind:
@@ -258,7 +258,7 @@ def test_a_question_that_quotes_what_was_erased_since_is_not_written_down(own_hu
         own_hub, team, settings, ["The launch word of the rocket is opal tangerine", "Deploys run on Fridays"]
     )
     with own_hub.open_team(team, read_only=True) as store:
-        mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), PERSON))
+        mind = Hivemind(make_context(store, settings, Repository(id=HERE, root=""), PERSON))
         with memory_of(own_hub, team, settings) as eraser:
             mind.recall("Deploys: is the launch word of the rocket is opal tangerine still right?")
             eraser.erase(secret.id)

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from hivemind import Hivemind
-from hivemind.context import Context
+from hivemind.hivemind import make_context
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository
 from hivemind.model.team import TeamMember
@@ -93,7 +93,7 @@ class Machine:
         channel = Channel.AGENT if member.is_agent else Channel.PERSON
         settings = Settings(home=room, person=member.person, agents_may_review=True, model="none")
         writer = Writer(actor=member.person, channel=channel, session_id=f"sess-{name}" if member.is_agent else "")
-        self.mind = Hivemind(Context(self.store, settings, REPOSITORY, writer, self.clock))
+        self.mind = Hivemind(make_context(self.store, settings, REPOSITORY, writer, self.clock))
         self.is_partitioned = False
         self.has_lapsed = False
         self.published_tokens: set[str] = set()

@@ -10,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from hivemind.code.repository import normalise_remote
-from hivemind.context import Clock, Context, LazyEmbedder, utc_now
+from hivemind.context import Clock, Context, utc_now
+from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import AccessRevoked, InvalidInput, NotFound, RateLimited, Refused, Unauthenticated
+from hivemind.hivemind import Mind, make_context
 from hivemind.hub import access, administration, logins
 from hivemind.hub.access import Limits, RequestCounter
 from hivemind.hub.administration import DeviceRegister
@@ -22,7 +24,6 @@ from hivemind.hub.people import TeamLogins
 from hivemind.hub.store import DEFAULT_OPTIONS, Hub, HubOptions, HubStore
 from hivemind.hub.teams import TeamAdmin
 from hivemind.memory.remember import Memories
-from hivemind.mind import Mind
 from hivemind.model.login import TOKEN_PREFIX, Identity, LoginRequest, LoginResult, ProviderOptions
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository, Scope
@@ -298,7 +299,7 @@ class Host:
         settings = replace(self._settings, person=who.member.person)
         with self.hub.open_team(who.team, who.member, read_only=read_only) as store:
             repository = Repository(id=_parse_repository(repo), root="")
-            yield TeamMind(Context(store, settings, repository, writer, self._clock, self._embedder), store)
+            yield TeamMind(make_context(store, settings, repository, writer, self._clock, self._embedder), store)
 
     @contextmanager
     def exchange(self, who: AdmittedMember) -> Iterator[Exchange]:

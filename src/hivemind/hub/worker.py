@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from hivemind import system
-from hivemind.context import Clock, LazyEmbedder, utc_now
+from hivemind.context import Clock, utc_now
+from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import HivemindError
 from hivemind.hub import access, embedding_queue
 from hivemind.hub.postgres import migrate

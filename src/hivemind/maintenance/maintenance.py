@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hivemind import low_priority
-from hivemind.context import Context, LazyEmbedder, Progress, quietly
+from hivemind.context import Context, Progress, quietly
+from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.erase import unfinished
 from hivemind.errors import InvalidInput
 from hivemind.model import timestamps

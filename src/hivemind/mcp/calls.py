@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hivemind.agents.app_callers import client_of
-from hivemind.hivemind import Hivemind
-from hivemind.mind import Mind
+from hivemind.hivemind import Hivemind, Mind
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.review import ReviewItem

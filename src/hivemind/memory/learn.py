@@ -1,9 +1,11 @@
 """Turns a claim into the events to record: refused, counted as another source, or added with its conflicts."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from hivemind.errors import InvalidInput
+from hivemind.context import Context
+from hivemind.errors import InvalidInput, Refused
 from hivemind.memory.reconcile import ConflictingMemory, reconcile
 from hivemind.memory.verdicts import end_disputes, may_name
 from hivemind.model.code import Anchor
@@ -37,6 +39,22 @@ class LearnResult(NamedTuple):
     events: list[Event]
     refusal: str = ""
     """Why the claim was refused, if it was; then the events are the record of that."""
+
+
+class ClaimRefused(Refused):
+    """A claim was refused; ``events`` record that, and must be stored after the transaction has ended."""
+
+    def __init__(self, message: str, events: Sequence[Event]) -> None:
+        super().__init__(message)
+        self.events = events
+
+
+def record_claim(context: Context, result: LearnResult) -> MemoryId:
+    """Record the events of a claim and return the memory that says it; raises ``ClaimRefused``."""
+    if result.refusal:
+        raise ClaimRefused(result.refusal, result.events)
+    context.record(result.events)
+    return result.memory_id
 
 
 def learn(

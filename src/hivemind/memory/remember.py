@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.code.repository import identify, normalise_remote
-from hivemind.context import ClaimRefused, Context, checked_reason
+from hivemind.context import Context, checked_reason
 from hivemind.errors import InvalidInput, Refused
 from hivemind.memory import validation, verdicts
-from hivemind.memory.learn import learn
+from hivemind.memory.learn import ClaimRefused, learn, record_claim
 from hivemind.model import timestamps
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
@@ -61,7 +61,8 @@ class Memories:
             replaces=[context.resolve(memory_id) for memory_id in claim.replaces],
         )  # fmt: skip
         repo = "" if claim.scope is Scope.USER or not context.repository.id else claim.repo or context.repository.id
-        return context.record_claim(
+        return record_claim(
+            context,
             learn(
                 context.store, context.factory, fact, claim.scope, repo,
                 anchors=anchors, said_by_person=context.is_person,

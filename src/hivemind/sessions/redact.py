@@ -6,8 +6,8 @@ search reads a bounded stretch per match, so that hostile input costs time linea
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache, partial
 
 from hivemind.sessions import secret_rules as rules
 
@@ -53,6 +53,11 @@ def redact_payload(text: str, known_secrets: Collection[str] = ()) -> str:
     if _compile(rules.PRIVATE_TAG).search(text):
         text = _compile(rules.JSON_STRING).sub(lambda string: f'"{_remove_private(string[1])}"', text)
     return redact(text, known_secrets)
+
+
+def build_redaction(environ: Mapping[str, str]) -> Callable[[str], str]:
+    """Return the redaction of a process, which also knows the secrets in its environment."""
+    return partial(redact, known_secrets=collect_secrets(environ))
 
 
 def collect_secrets(environ: Mapping[str, str]) -> frozenset[str]:

@@ -14,6 +14,7 @@ from hivemind.code.repository import is_directory
 from hivemind.code.trees import find_existing_root, list_moved_trees, locate_tree
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import NotFound, Refused
+from hivemind.lazy import when_called
 from hivemind.learning import commits, detectors, distil
 from hivemind.learning.session_view import SessionView
 from hivemind.model import timestamps
@@ -38,6 +39,9 @@ from hivemind.text.commands import CODE_SPAN
 
 if TYPE_CHECKING:
     from hivemind.learning.examination import Announce, Examination, ExaminationReport
+
+# Needs NumPy, as the encoder does.
+load_judge = when_called("learning.lasting", "load_judge")
 
 BOOKMARK = "distil"
 RECENT = 200
@@ -293,7 +297,7 @@ class Sessions:
             steps=sessions.read_observations(context.store.db, session),
             # A worktree inside of its repository was a tree of its own.
             root=session.directory if is_gone else tree.root,
-            judge=context.embedder.judge,
+            judge=load_judge(encode) if (encode := context.embedder.encode_wording) else None,
             least_certainty=context.settings.statement_certainty / 100,
         )
         root = find_existing_root(context, tree.id) if is_gone else tree.root

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hivemind.context import Context, Progress, quietly
 from hivemind.erase import erase
 from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticated, Unavailable
-from hivemind.memory.learn import learn, strip_local_references
+from hivemind.memory.learn import learn, record_claim, strip_local_references
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
@@ -256,7 +256,7 @@ class Team:
             self._store, self._context.factory, fact, Scope.TEAM, original.repo, channel=publication.channel,
             anchors=original.anchors, said_by_person=True,
         )  # fmt: skip
-        copy = self._context.record_claim(result)
+        copy = record_claim(self._context, result)
         self._context.record([self._context.factory.about(original, MemoryPublished(memory_id=original.id, copy=copy))])
         return replace(publication, copy=copy)
 

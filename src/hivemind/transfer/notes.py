@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.code.trees import list_trees
-from hivemind.context import ClaimRefused, Context
+from hivemind.context import Context
 from hivemind.errors import InvalidInput, did_you_mean
-from hivemind.memory.learn import learn
+from hivemind.memory.learn import ClaimRefused, learn, record_claim
 from hivemind.model.claim import Claim, ForeignNote
 from hivemind.model.code import Anchor
 from hivemind.model.events import MemoryRemembered, MemoryRestored, MemoryRetracted
@@ -124,7 +124,7 @@ def record_entries(
         event_id = EventId(derive_id("import", fact.memory_id))
         lesson = learn(context.store, factory, fact, scope, repo, channel=channel, id=event_id, anchors=anchors)
         try:
-            memory_id = context.record_claim(lesson)
+            memory_id = record_claim(context, lesson)
         except ClaimRefused as error:
             # The refusal is part of this transaction, unlike that of `remember`, which rolls back.
             context.record(error.events)

@@ -13,8 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from hivemind.errors import Refused
-from hivemind.hivemind import Hivemind
-from hivemind.mind import Mind
+from hivemind.hivemind import Hivemind, Mind
 from hivemind.model.memory import Memory
 from hivemind.model.recall import SessionHit
 from hivemind.model.session import Session
