@@ -8,10 +8,9 @@ from hivemind.erase import about, resumption
 from hivemind.erase import erase as erase_module
 from hivemind.erase.names import NamePattern
 from hivemind.errors import NotFound, StoreError
-from hivemind.hub import exchange
 from hivemind.model.erasure import Erasure
-from hivemind.model.events import MemoryErased
 from hivemind.model.reports import Mentions
+from hivemind.model.scope import Scope
 from hivemind.model.team import TeamMember
 from hivemind.store import log, sync_state
 from hivemind.store.integrity import DAMAGE_ERRORS
@@ -109,7 +108,7 @@ class Erasures:
         # What was derived from it is erased with it, so the right is needed for all of them.
         for memory in erase_module.collect_with_derived(store, targets):
             is_own = member.may_write and sync_state.is_first_recorded_by(store.db, memory.id, store.chain)
-            if sync_state.has_memory(store.db, memory.id) and not is_own:
-                request = context.factory.about(memory, MemoryErased(memory_id=memory.id))
-                if rule := exchange.check_rights(store, member, request):
+            if memory.scope is Scope.TEAM and sync_state.has_memory(store.db, memory.id) and not is_own:
+                rule = member.find_erasure_rule(sync_state.find_author(store.db, memory.id))
+                if rule:
                     context.refuse(f"erasing {memory.id[:8]}", rule)

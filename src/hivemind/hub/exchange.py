@@ -44,7 +44,6 @@ from hivemind.store.projections import memories
 REVIEWER_FACTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, RollbackUndone)
 REVIEWERS_DECIDE = "only a reviewer may decide about the team's memories"
 MAX_PAGE_ENTRIES = 1_000
-READ_ONLY_ERROR = "{} may read the team's memories, not add to them; ask an admin for another role"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +87,8 @@ class Exchange:
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         """Store the entries of a device in the order of its chain; entries after a gap are left for the next push."""
-        if not self.member.may_write:
-            raise Refused(READ_ONLY_ERROR.format(self.member.person))
+        if self.member.read_only_rule:
+            raise Refused(self.member.read_only_rule)
         check_quota(self.store, self.history, [entry.event for entry in entries if entry.event])
         with self.store.db.transaction():
             self._register(device)
@@ -299,7 +298,7 @@ def check_rights(store: Store, member: TeamMember, event: Event) -> str:
     if event.scope is not Scope.TEAM:
         return ""
     if not member.may_write:
-        return READ_ONLY_ERROR.format(member.person)
+        return member.read_only_rule
     if isinstance(event.fact, REVIEWER_FACTS):
         return "" if member.may_review else REVIEWERS_DECIDE
     match event.fact:
@@ -307,9 +306,8 @@ def check_rights(store: Store, member: TeamMember, event: Event) -> str:
             return "only the hub holds edits"
         case MemorySuperseded(is_verdict=True) if not member.may_review:
             return REVIEWERS_DECIDE
-        case MemoryErased() if not member.may_review:
-            is_author = not member.is_agent and sync_state.find_author(store.db, event.about) == member.person
-            return "" if is_author else "only its author or a reviewer may erase it"
+        case MemoryErased():
+            return member.find_erasure_rule(sync_state.find_author(store.db, event.about))
         case MemoryRevised() | MemoryRetracted() | MemoryAnnotated() if member.is_agent:
             is_above = any(memory.trust > event.channel.trust for memory in memories.get_all(store.db, [event.about]))
             return "it is of higher trust than an agent has" if is_above else ""

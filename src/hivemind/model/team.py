@@ -20,7 +20,7 @@ class Role(Choice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamMember:
-    """The person or agent that a token identifies."""
+    """The person or agent that a token identifies, and what they may do."""
 
     person: str
     role: Role
@@ -41,6 +41,17 @@ class TeamMember:
     def is_admin(self) -> bool:
         """Whether they may manage members and tokens."""
         return self.role is Role.ADMIN and not self.is_agent
+
+    @property
+    def read_only_rule(self) -> str:
+        """The rule that keeps them from writing; empty if they may write."""
+        rule = f"{self.person} may read the team's memories, not add to them; ask an admin for another role"
+        return "" if self.may_write else rule
+
+    def find_erasure_rule(self, author: str) -> str:
+        """Return the rule that keeps them from erasing a memory of an author; empty if they may."""
+        may_erase = self.may_review or (not self.is_agent and author == self.person)
+        return self.read_only_rule or ("" if may_erase else "only its author or a reviewer may erase it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
