@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from hivemind.code import related
-from hivemind.code.database import select
-from hivemind.code.grammar import family_of
+from hivemind.code import related_files
+from hivemind.code.grammars import family_of
 from hivemind.code.index import CodeIndex
-from hivemind.code.reading import split_identifier
+from hivemind.code.index_database import select
+from hivemind.code.index_reading import split_identifier
 from hivemind.model.code import Symbol
 from hivemind.text.tokenise import extract_terms
 from lab.benchmarks.content import rank_by_content, read_documents
@@ -39,7 +39,7 @@ def measure_callers(repository: Path, count: int) -> None:
         by_language: dict[str, list[tuple[int, int, int]]] = {}
         for symbol in _sample_unique(index, count):
             true_callers = _find_true_callers(index, symbol)
-            found_callers = {caller.key for caller in related.find_callers(index, symbol).symbols}
+            found_callers = {caller.key for caller in related_files.find_callers(index, symbol).symbols}
             hits = len(true_callers & found_callers)
             by_language.setdefault(family_of(symbol.path), []).append((hits, len(true_callers), len(found_callers)))
         for language, counts in by_language.items():
@@ -129,7 +129,7 @@ def print_edges(repository: Path, count: int) -> None:
         printed = 0
         for path, qualified in places:
             symbol = next(symbol for symbol in index.symbols_of(path) if symbol.qualified == qualified)
-            callers = related.find_callers(index, symbol)
+            callers = related_files.find_callers(index, symbol)
             if callers.symbols and callers.namesakes:
                 caller = random.Random(printed).choice(callers.symbols)
                 line = _first_mention(index, caller, symbol.name)
@@ -150,7 +150,7 @@ def measure_tasks(repository: Path, commits: int) -> None:
     for commit in walk(repository.resolve(), commits, fewest=1):
         task = commit.subject
         start = time.process_time()
-        files = [file.path for file in related.find_by_task(commit.tree_index, task, SHOWN)]
+        files = [file.path for file in related_files.find_by_task(commit.tree_index, task, SHOWN)]
         costs.append((time.process_time() - start) * 1000)
         ours.append(_share(files, commit.files))
         terms = {part for term in extract_terms(task) for part in split_identifier(term)}

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from hivemind.code import git
-from hivemind.code.grammar import language_of
-from hivemind.code.matching import match
-from hivemind.code.symbols import Definition, ParsedFile, outline, parse_file
+from hivemind.code.grammars import language_of
+from hivemind.code.moved_symbols import match
+from hivemind.code.parsing import Definition, ParsedFile, outline, parse_file
 from hivemind.model.code import Symbol
 from lab.benchmarks.code_changes import FUNCTIONS, LANGUAGES, judge_symbols, never_renamed, walk
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hivemind.code import git, links
-from hivemind.code.database import select
-from hivemind.code.grammar import language_of
+from hivemind.code.grammars import language_of
 from hivemind.code.index import CodeIndex
+from hivemind.code.index_database import select
 
 FORMS = ("{name} retries three times", "`{name}` must not be called twice", "Never call {name}() before start-up")
 SAMPLE = 40

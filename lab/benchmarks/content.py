@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hivemind.code.index import CodeIndex
-from hivemind.code.reading import split_identifier
+from hivemind.code.index_reading import split_identifier
 
 MAX_BYTES = 1_000_000
 _WORD = re.compile(rb"[A-Za-z][A-Za-z0-9_]{2,}")

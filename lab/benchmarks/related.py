@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from hivemind.code import git
 from hivemind.code.index import CodeIndex
-from hivemind.code.related import find_related
+from hivemind.code.related_files import find_related
 from lab.benchmarks.content import count_words, rank_by_content, read_documents
 from lab.benchmarks.measure import quantiles
 

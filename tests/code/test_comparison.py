@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hivemind.code.comparison import CodeDifference, Version, compare_versions
-from hivemind.code.symbols import parse_file
+from hivemind.code.parsing import parse_file
 from hivemind.model.code import LineChange
 
 if TYPE_CHECKING:

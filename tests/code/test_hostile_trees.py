@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.code import git, tree
+from hivemind.code import git, working_tree
 from hivemind.code.links import find
-from hivemind.code.symbols import outline
+from hivemind.code.parsing import outline
 from hivemind.model.code import SymbolChange
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def test_nothing_outside_the_root_is_read_through_links(workspace: "Workspace") 
 def test_a_pipe_keeps_nobody_waiting(workspace: "Workspace") -> None:
     os.mkfifo(workspace.root / "pipe.py")
 
-    assert tree.read(workspace.root, "pipe.py") is None
+    assert working_tree.read(workspace.root, "pipe.py") is None
 
 
 def test_a_folder_in_the_place_of_a_file_is_no_file(workspace: "Workspace") -> None:

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from hivemind.code.database import BULK_CACHE_KB, select
 from hivemind.code.index import BATCH_BYTES, BATCH_FILES, CodeIndex
+from hivemind.code.index_database import BULK_CACHE_KB, select
 from hivemind.code.links import find
-from hivemind.code.related import find_by_task, find_callers, find_related
+from hivemind.code.related_files import find_by_task, find_callers, find_related
 from hivemind.model.code import SymbolChange
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.code import grammar
-from hivemind.code.grammar import language_of
-from hivemind.code.symbols import Outline, outline
+from hivemind.code import grammars
+from hivemind.code.grammars import language_of
+from hivemind.code.parsing import Outline, outline
 
 SAMPLES = Path(__file__).parent / "samples"
 FILES = sorted(SAMPLES.glob("*.sample"))
@@ -32,7 +32,7 @@ def test_a_language_is_read_as_its_sample_says(path: Path) -> None:
 
 
 def test_every_language_has_a_sample() -> None:
-    queries = Path(grammar.__file__).with_name("languages").glob("*.scm")
+    queries = Path(grammars.__file__).with_name("languages").glob("*.scm")
 
     sampled = {language_of(path.stem) for path in FILES}
 

@@ -6,9 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hivemind.code.fingerprint import SKETCH_SIZE, pack, similarity, sketch
-from hivemind.code.matching import match
+from hivemind.code.moved_symbols import match
+from hivemind.code.parsing import outline
 from hivemind.code.staleness import compare
-from hivemind.code.symbols import outline
 from hivemind.model.code import BROKEN, Fingerprint, SymbolChange
 from tests.hypothesis_profile import examples
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.code.database import select
 from hivemind.code.index import CodeIndex
+from hivemind.code.index_database import select
+from hivemind.code.index_reading import MIN_FILES
 from hivemind.code.links import find
-from hivemind.code.reading import MIN_FILES
-from hivemind.code.related import find_callers
+from hivemind.code.related_files import find_callers
 
 if TYPE_CHECKING:
     from tests.code.conftest import Workspace
@@ -31,16 +31,16 @@ with CodeIndex.open(Path(sys.argv[1]), Path(sys.argv[2])) as index:
 REFRESH_AND_DIE = (
     """
 import os, signal, sys
-from hivemind.code import database
+from hivemind.code import index_database
 name, calls = sys.argv[3], int(sys.argv[4])
-step = getattr(database, name)
+step = getattr(index_database, name)
 def count_down(*args, **kwargs):
     global calls
     calls -= 1
     if calls == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return step(*args, **kwargs)
-setattr(database, name, count_down)
+setattr(index_database, name, count_down)
 """
     + REFRESH
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hivemind.code import tree
+from hivemind.code import working_tree
 from hivemind.code.index import MAX_AUTOMATIC_FILES, MAX_QUICK_FILES
 from hivemind.code.staleness import MAX_INDEX_AGE_SECONDS
 from tests.command_line import run, run_json
@@ -110,7 +110,7 @@ def test_stale_answers_at_once_and_waits_only_if_told_to(ledger: Path) -> None:
 
 def test_files_beyond_the_limit_are_counted_and_said(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (ledger / "notes.txt").write_text("not code\n")
-    monkeypatch.setattr(tree, "MAX_FILES", FILES)
+    monkeypatch.setattr(working_tree, "MAX_FILES", FILES)
 
     report = run_json("code", "index")
     said = run("code", "index").output

@@ -12,7 +12,7 @@ from threading import Event, Thread
 import pytest
 
 from hivemind import Hit, Hivemind, Scope
-from hivemind.code import tree
+from hivemind.code import working_tree
 from hivemind.mcp import calls
 from hivemind.model.claim import Claim
 from hivemind.model.events import ObservationMade
@@ -940,13 +940,13 @@ def test_a_tree_is_looked_at_once_for_many_notes(
     check_out_many(root)
     mind = open_mind(root)
     looks: list[Path] = []
-    list_files = tree.list_files
+    list_files = working_tree.list_files
 
     def count_looks(root: Path) -> list[str]:
         looks.append(root)
         return list_files(root)
 
-    monkeypatch.setattr(tree, "list_files", count_looks)
+    monkeypatch.setattr(working_tree, "list_files", count_looks)
     stored = mind.remember_all([f"part_{number} returns 2" for number in range(20)])
 
     assert all(memory.anchors for memory in stored)

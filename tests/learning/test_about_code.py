@@ -9,7 +9,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.code.links import find_edited_symbols
-from hivemind.code.symbols import outline
+from hivemind.code.parsing import outline
 from hivemind.model.memory import Memory, Status
 from tests.conftest import AGENT, Open, git
 from tests.sessions.sessions import Told, told

@@ -7,12 +7,12 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from hivemind.code import git, tree
+from hivemind.code import git, working_tree
 from hivemind.code.addresses import last_word
 from hivemind.code.index import CodeIndex
 from hivemind.code.links import MAX_ANCHORS, MAX_MENTION_MATCHES, find, find_edited_symbols, find_mentions, find_path
 from hivemind.code.mentions import find_names, find_paths, looks_like_code
-from hivemind.code.symbols import outline
+from hivemind.code.parsing import outline
 from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor, Symbol
 
@@ -43,7 +43,7 @@ def find_anchors(
 
     Whoever finds the anchors of many gives the time at which they began, and the tree is looked at once.
     """
-    files = [source for source in sources if tree.stamp(index.root, source.partition(":")[0])]
+    files = [source for source in sources if working_tree.stamp(index.root, source.partition(":")[0])]
     stated_anchors = [anchor for link in (*links, *files) for anchor in resolve_link(index, link, commit, asked_at)]
     if stated_anchors:
         return deduplicate_anchors(stated_anchors)
@@ -111,7 +111,7 @@ def _anchor_edited_file(
     index: CodeIndex, path: str, edits: Sequence[Edit], contents: Mapping[str, bytes], commit: str
 ) -> Iterator[Anchor]:
     current_symbols = {symbol.key: symbol for symbol in index.symbols_of(path)}
-    current_file = tree.read(index.root, path)
+    current_file = working_tree.read(index.root, path)
     if not current_symbols or current_file is None:
         return
     source = contents.get(edits[-1].content, current_file[1])
@@ -134,7 +134,9 @@ def _anchor_as_said(index: CodeIndex, proposal: Proposal, anchors: Sequence[Anch
     past_symbols = {symbol.key: symbol for symbols in outlines.values() for symbol in symbols}
     as_said = [_date_anchor(anchor, past_symbols.get(anchor.symbol.key)) for anchor in anchors]
     lost_symbols = [symbol for symbol in past_symbols.values() if symbol.path in lost_names.get(symbol.name, ())]
-    lost_symbols += [symbols[0] for path, symbols in outlines.items() if symbols and not tree.stamp(index.root, path)]
+    lost_symbols += [
+        symbols[0] for path, symbols in outlines.items() if symbols and not working_tree.stamp(index.root, path)
+    ]
     return deduplicate_anchors([*as_said, *(Anchor.of(symbol) for symbol in lost_symbols)])[:MAX_ANCHORS]
 
 

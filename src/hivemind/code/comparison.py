@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from hivemind.code.fingerprint import digest, tokenize
-from hivemind.code.symbols import Definition, ParsedFile
+from hivemind.code.parsing import Definition, ParsedFile
 from hivemind.model.code import CALLABLES, LineChange
 
 MAX_LINE = 90

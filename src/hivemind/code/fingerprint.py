@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from zlib import crc32
 
-from hivemind.code.grammar import Grammar
+from hivemind.code.grammars import Grammar
 
 SKETCH_SIZE = 64
 """Hashes kept per body. Similarity is exact up to this many; beyond, the error is mostly below 0.06."""

@@ -18,13 +18,13 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import apsw
 
 from hivemind import system
-from hivemind.code import database, git, reading, tree
+from hivemind.code import git, index_database, index_reading, working_tree
 from hivemind.code.addresses import normalise_word
-from hivemind.code.database import select
 from hivemind.code.fingerprint import digest, merge, pack, unpack, unpack_first
-from hivemind.code.grammar import language_of
-from hivemind.code.symbols import outline
-from hivemind.code.tree import Stamp
+from hivemind.code.grammars import language_of
+from hivemind.code.index_database import select
+from hivemind.code.parsing import outline
+from hivemind.code.working_tree import Stamp
 from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import FOLDER, LOCATION_FIELDS, Fingerprint, Symbol
 
@@ -82,11 +82,11 @@ def rebuild_if_damaged(
         try:
             try:
                 return operation(index, *args, **kwargs)
-            except database.DAMAGE_ERRORS:
+            except index_database.DAMAGE_ERRORS:
                 # The index is derived from the tree, so a damaged one is simply made again.
                 index.db.close()
-                database.remove(index.path)
-                index.db = database.connect(index.path, index.busy_timeout_ms)
+                index_database.remove(index.path)
+                index.db = index_database.connect(index.path, index.busy_timeout_ms)
                 return operation(index, *args, **kwargs)
         except apsw.BusyError:
             raise StoreBusy("another process is indexing this tree; try again in a moment") from None
@@ -99,11 +99,11 @@ def rebuild_if_damaged(
 class CodeIndex:
     """The open index of one working tree."""
 
-    def __init__(self, root: Path, path: Path, busy_timeout_ms: int = database.BUSY_TIMEOUT_MS) -> None:
+    def __init__(self, root: Path, path: Path, busy_timeout_ms: int = index_database.BUSY_TIMEOUT_MS) -> None:
         self.root = root
         self.path = path
         self.busy_timeout_ms = busy_timeout_ms
-        self.db = database.connect(path, busy_timeout_ms)
+        self.db = index_database.connect(path, busy_timeout_ms)
         self.is_behind = False
         """Whether a refresh was left to the background, so that answers may not know all of the tree."""
         self._looked_at_ns = 0
@@ -121,10 +121,10 @@ class CodeIndex:
             cache.mkdir(parents=True, exist_ok=True, mode=0o700)
             name = f"code-{digest(os.fsencode(real_root))}"
             # Another version of the program has a file of its own, so that no process deletes what another one uses.
-            path = cache / f"{name}-{database.VERSION}.db"
+            path = cache / f"{name}-{index_database.VERSION}.db"
             if not path.exists():
                 _remove_older(cache, name)
-            return cls(Path(real_root), path, WAIT_MS if is_hurried else database.BUSY_TIMEOUT_MS)
+            return cls(Path(real_root), path, WAIT_MS if is_hurried else index_database.BUSY_TIMEOUT_MS)
         except (OSError, apsw.Error) as error:
             raise Unavailable(f"cannot open the code index in {cache}: {error}; check its permissions") from error
 
@@ -169,7 +169,7 @@ class CodeIndex:
         """Refresh for somebody who asks about the tree; the first index of a large one is left to the background."""
         if self.is_built:
             self.refresh_if_older(0.0)
-        elif len(tree.list_files(self.root)) <= MAX_AUTOMATIC_FILES:
+        elif len(working_tree.list_files(self.root)) <= MAX_AUTOMATIC_FILES:
             self.refresh(progress)
         else:
             self.is_behind = True
@@ -196,7 +196,7 @@ class CodeIndex:
     @rebuild_if_damaged
     def update(self, paths: Sequence[str]) -> int:
         """Index these changed, new or deleted files; return the number that differ from the index."""
-        return self._read_and_store([path for path in paths if tree.is_text(path)])
+        return self._read_and_store([path for path in paths if working_tree.is_text(path)])
 
     @rebuild_if_damaged
     def symbols_of(self, path: str) -> list[Symbol]:
@@ -206,7 +206,7 @@ class CodeIndex:
             try:
                 self._read_and_store([path])
             except apsw.BusyError:  # another process is indexing: answer without storing
-                content = tree.read(self.root, path)
+                content = working_tree.read(self.root, path)
                 return list(outline(path, content[1]).symbols) if content else []
             finally:
                 self.db.set_busy_timeout(self.busy_timeout_ms)
@@ -216,7 +216,7 @@ class CodeIndex:
     @rebuild_if_damaged
     def estimate_seconds(self, path: str) -> float:
         """How long it may take to find the symbols of a file, which is read again if it has changed."""
-        current_stamp = tree.stamp(self.root, path)
+        current_stamp = working_tree.stamp(self.root, path)
         return current_stamp.size / READ_BYTES_PER_SECOND if current_stamp and not self._is_current(path) else 0.0
 
     def find_by_name(self, name: str, limit: int = 50) -> list[Symbol]:
@@ -234,7 +234,7 @@ class CodeIndex:
         """Files with this word in their path, as last indexed; read from disk if the tree is not indexed yet."""
         normal_word = normalise_word(word)
         if not self.is_built:
-            return [path for path in tree.list_files(self.root) if normal_word in normalise_word(path)]
+            return [path for path in working_tree.list_files(self.root) if normal_word in normalise_word(path)]
         # The same folding as `normalise_word`, in SQL.
         query = "SELECT path FROM files WHERE instr(replace(replace(lower(path), '-', ''), '_', ''), ?) ORDER BY path"
         return [path for (path,) in self._rows(query, normal_word)]
@@ -256,8 +256,12 @@ class CodeIndex:
         inside, end = f"{path.strip('/')}/", f"{path.strip('/')}0"
         query = "SELECT path, size, mtime_ns, inode, seen_ns FROM files WHERE path >= ? AND path < ? ORDER BY path"
         rows = {file: row for file, *row in select(self.db, query, inside, end)}
-        files = [*rows] if self.is_built else [file for file in tree.list_files(self.root) if file.startswith(inside)]
-        stamps = {file: tree.stamp(self.root, file) for file in files[:MAX_FOLDER_FILES]}
+        files = (
+            [*rows]
+            if self.is_built
+            else [file for file in working_tree.list_files(self.root) if file.startswith(inside)]
+        )
+        stamps = {file: working_tree.stamp(self.root, file) for file in files[:MAX_FOLDER_FILES]}
         self._read_and_store(
             [file for file, stamp in stamps.items() if not (stamp and _is_current(stamp, rows.get(file)))]
         )
@@ -291,7 +295,7 @@ class CodeIndex:
 
     def _may_define(self, path: str, name: str) -> bool:
         """Whether a file looks as if it defined this name, which costs less than parsing it."""
-        content = tree.read(self.root, path)
+        content = working_tree.read(self.root, path)
         word = re.escape(name.encode())
         # After a word such as `def`, `class` or a type, or at the beginning of a line; not after an operator.
         pattern = rb"(?m)^(?:[^\n=;\"']*[\w>*&)\]][ \t*&:]+)?[ \t]*" + word + rb"\b(?!\.)"
@@ -300,7 +304,7 @@ class CodeIndex:
     def find_similar(self, fingerprint: Fingerprint) -> list[Symbol]:
         """Symbols whose body may be similar to this one, as last indexed."""
         symbols: dict[tuple[str, str, str, int], Symbol] = {}
-        for triple in unpack_first(fingerprint.sketch, reading.LOOKUP_TRIPLES):
+        for triple in unpack_first(fingerprint.sketch, index_reading.LOOKUP_TRIPLES):
             query = f"{SELECT_SYMBOLS} JOIN triples t ON t.symbol = s.id WHERE t.triple = ? LIMIT 50"
             rows = self._rows(query, triple)
             symbols.update((symbol.key, symbol) for symbol in map(symbol_from_row, rows))
@@ -349,12 +353,12 @@ class CodeIndex:
     @rebuild_if_damaged
     def get_fact(self, name: str) -> str:
         """Read a named value that is stored with the index, such as the last commit; empty if there is none."""
-        return database.get_fact(self.db, name)
+        return index_database.get_fact(self.db, name)
 
     @rebuild_if_damaged
     def set_fact(self, name: str, value: str) -> None:
         """Store a named value with the index."""
-        database.set_fact(self.db, name, value)
+        index_database.set_fact(self.db, name, value)
 
     @rebuild_if_damaged
     def _rows(self, query: str, *values: str | int) -> list[Any]:
@@ -375,7 +379,7 @@ class CodeIndex:
             return False
         ((stored_count,),) = self._rows("SELECT count(*) FROM files")
         # Without a look at each file: almost all of them are new.
-        return len(tree.list_files(self.root)) - int(stored_count) > MAX_QUICK_FILES
+        return len(working_tree.list_files(self.root)) - int(stored_count) > MAX_QUICK_FILES
 
     @property
     def may_index(self) -> bool:
@@ -391,8 +395,8 @@ class CodeIndex:
 
     def _find_changed_files(self) -> list[str]:
         """The paths that differ from the index; deleted files are read like changed ones, and found to be gone."""
-        all_paths = tree.list_files(self.root)
-        paths = all_paths[: tree.MAX_FILES]
+        all_paths = working_tree.list_files(self.root)
+        paths = all_paths[: working_tree.MAX_FILES]
         if self.count_left_out() != len(all_paths) - len(paths):
             self.set_fact(LEFT_OUT_FACT, str(len(all_paths) - len(paths)))
         rows = select(self.db, "SELECT path, size, mtime_ns, inode, seen_ns FROM files")
@@ -405,12 +409,12 @@ class CodeIndex:
         return self._is_as_stored(path, next(select(self.db, query, path), None))
 
     def _is_as_stored(self, path: str, row: Sequence[int] | None) -> bool:
-        stamp = tree.stamp(self.root, path)
+        stamp = working_tree.stamp(self.root, path)
         # What is no file and was never one, such as a submodule, has nothing to read.
         return _is_current(stamp, row) if stamp else row is None
 
     def _refresh(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
-        with database.bulk_writes(self.db):
+        with index_database.bulk_writes(self.db):
             changed = self._read_and_store(paths, progress)
         self._count_common_commits()
         self.set_fact("refreshed", str(time.time_ns()))
@@ -419,10 +423,10 @@ class CodeIndex:
 
     def _read_and_store(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
         """Read files, store what changed in them, and return how many changed."""
-        requests = (database.make_requests(self.db, batch) for batch in self._split_into_batches(paths))
+        requests = (index_database.make_requests(self.db, batch) for batch in self._split_into_batches(paths))
         changed = file_count = 0
-        for files in reading.read_files(self.root, requests, len(paths)):
-            changed += database.store_files(self.db, files)
+        for files in index_reading.read_files(self.root, requests, len(paths)):
+            changed += index_database.store_files(self.db, files)
             file_count += len(files)
             progress(file_count, len(paths))
         return changed
@@ -431,7 +435,7 @@ class CodeIndex:
         batch: list[str] = []
         size = 0
         for path in paths:
-            stamp = tree.stamp(self.root, path)
+            stamp = working_tree.stamp(self.root, path)
             size += stamp.size if stamp else 0
             if batch and (len(batch) == BATCH_FILES or size > BATCH_BYTES):
                 yield batch
@@ -449,7 +453,7 @@ class CodeIndex:
             commits = list(git.read_commits(self.root, after=last_head, limit=MAX_HISTORY_COMMITS))
         except Unavailable:  # the last commit is gone: history was rewritten, so count all again
             last_head, commits = "", list(git.read_commits(self.root, limit=MAX_HISTORY_COMMITS))
-        database.count_common_commits(self.db, commits, head, is_continued=bool(last_head))
+        index_database.count_common_commits(self.db, commits, head, is_continued=bool(last_head))
 
 
 SELECT_SYMBOLS = (

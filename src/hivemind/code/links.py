@@ -11,7 +11,7 @@ from hivemind.code import addresses, mentions
 from hivemind.code.addresses import CodePlace, Fit
 from hivemind.code.index import CodeIndex
 from hivemind.code.mentions import to_dotted
-from hivemind.code.tree import read, stamp
+from hivemind.code.working_tree import read, stamp
 from hivemind.model.code import FILE, FOLDER, MEMBERLESS_KINDS, Anchor, Symbol
 
 _T = TypeVar("_T")

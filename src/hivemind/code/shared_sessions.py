@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from hivemind.code.tree import stamp
+from hivemind.code.working_tree import stamp
 from hivemind.model.code import SharedSession
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import Session

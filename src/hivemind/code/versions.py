@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from hivemind.code import git, tree
+from hivemind.code import git, working_tree
 from hivemind.code.comparison import CodeDifference, Version, compare_versions, find_version
 from hivemind.code.index import CodeIndex
-from hivemind.code.symbols import outline, parse_file
+from hivemind.code.parsing import outline, parse_file
 from hivemind.errors import InvalidInput, NotFound, Unavailable
 from hivemind.model.code import Anchor, Symbol
 
@@ -52,7 +52,7 @@ class Versions:
 
     def compare(self, anchor: Anchor, new: Symbol) -> CodeDifference | None:
         """What differs between an anchor's code and a symbol of today; None if the old code is not available."""
-        content = tree.read(self._index.root, new.path)
+        content = working_tree.read(self._index.root, new.path)
         size = len(content[1] if content else b"") + len(self._blobs.get(_blob_name(anchor), b""))
         if not self._has_time(size / PARSED_BYTES_PER_SECOND):
             self._index.is_behind = True
@@ -181,7 +181,7 @@ def read_old_code(root: Path, anchor: Anchor) -> str:
 
 def read_current_code(root: Path, anchor: Anchor | None) -> str:
     """The anchor's code in the working tree; empty if it is gone."""
-    content = tree.read(root, anchor.path) if anchor else None
+    content = working_tree.read(root, anchor.path) if anchor else None
     return _select_lines(content[1], anchor.line, anchor.end_line) if anchor and content else ""
 
 

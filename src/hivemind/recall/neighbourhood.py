@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from hivemind import recall
-from hivemind.code import addresses, links, related
+from hivemind.code import addresses, links, related_files
 from hivemind.code.app_staleness import anchored_memories
 from hivemind.code.shared_sessions import shared_sessions
-from hivemind.code.tree import stamp
+from hivemind.code.working_tree import stamp
 from hivemind.context import Context, Progress
 from hivemind.model.code import RelatedFile
 from hivemind.model.reports import RelatedContext
@@ -34,10 +34,12 @@ def find_related(context: Context, target: str, limit: int, progress: Progress) 
     else:
         answer = answers.search(context.query(validate_text(target, "the target"), limit=limit))
         near = _collect_files(context, [anchor.path for hit in answer.answers for anchor in hit.memory.anchors])
-        by_words = related.find_by_task(index, target, MOST_FILES)
-        answer = recall.add_files(answer, replace(near, files=related.merge_rankings(near.files, by_words, MOST_FILES)))
+        by_words = related_files.find_by_task(index, target, MOST_FILES)
+        answer = recall.add_files(
+            answer, replace(near, files=related_files.merge_rankings(near.files, by_words, MOST_FILES))
+        )
     # Of a single symbol; for a file, related files say more.
-    callers = related.find_callers(index, symbols[0]) if len(symbols) == 1 and symbols[0].qualified else None
+    callers = related_files.find_callers(index, symbols[0]) if len(symbols) == 1 and symbols[0].qualified else None
     return RelatedContext(recall=answers.with_receipt(answers.say_if_behind(answer)), callers=callers)
 
 
@@ -45,9 +47,9 @@ def find_neighbours(context: Context, files: tuple[str, ...]) -> tuple[RelatedFi
     """Find the files most related to some files."""
     context.checkout.index.refresh_if_older(0.0)
     sessions_together = shared_sessions(context.store.db, context.repository, files)
-    near = related.find_related(context.checkout.index, files, MOST_FILES, sessions_together)
+    near = related_files.find_related(context.checkout.index, files, MOST_FILES, sessions_together)
     # To lie in the same folder is no reason to be told of it.
-    return tuple(file for file in near if file.why != (related.Relation.SAME_FOLDER,))[:MOST_NEIGHBOURS]
+    return tuple(file for file in near if file.why != (related_files.Relation.SAME_FOLDER,))[:MOST_NEIGHBOURS]
 
 
 def _collect_files(context: Context, paths: Iterable[str]) -> recall.Nearby:
@@ -55,7 +57,7 @@ def _collect_files(context: Context, paths: Iterable[str]) -> recall.Nearby:
     index, targets = context.checkout.index, tuple(dict.fromkeys(paths))
     inside = (*targets, *(file for path in targets for file in index.paths_in(path)))
     sessions_together = shared_sessions(context.store.db, context.repository, inside)
-    files = tuple(related.find_related(index, targets, MOST_FILES, sessions_together)) if targets else ()
+    files = tuple(related_files.find_related(index, targets, MOST_FILES, sessions_together)) if targets else ()
     # What is known about a package holds for each of its files.
     around = (*inside, *sorted(addresses.parent_folders(targets)))
     return recall.Nearby(symbols=(), inside=around, files=files, sessions=sessions_together[:MOST_SESSIONS])

@@ -14,7 +14,7 @@ import apsw
 
 from hivemind.code import git
 from hivemind.code.addresses import normalise_word
-from hivemind.code.reading import ContentRows, FileRows, Request, lookup_triples
+from hivemind.code.index_reading import ContentRows, FileRows, Request, lookup_triples
 from hivemind.model.code import BROKEN, Fingerprint
 from hivemind.system import open_private
 

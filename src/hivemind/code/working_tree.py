@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hivemind.code import git
-from hivemind.code.grammar import language_of
+from hivemind.code.grammars import language_of
 from hivemind.text.untrusted import Unreadable, open_resolved
 
 MAX_FILES = 400_000

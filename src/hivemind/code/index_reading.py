@@ -20,11 +20,11 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from hivemind import system
-from hivemind.code import tree
+from hivemind.code import working_tree
 from hivemind.code.addresses import normalise_word
 from hivemind.code.fingerprint import digest, unpack_first
-from hivemind.code.grammar import language_of
-from hivemind.code.symbols import Outline, outline
+from hivemind.code.grammars import language_of
+from hivemind.code.parsing import Outline, outline
 from hivemind.model.code import LOCATION_FIELDS, Fingerprint, Symbol
 
 LOOKUP_TRIPLES = 4
@@ -51,7 +51,7 @@ MAX_WORKERS = 6
 MIN_FILES = 400
 """Fewer files are read here before a worker has started."""
 
-_PROGRAM = "import sys; from hivemind.code.reading import run_worker; run_worker(sys.argv[1])"
+_PROGRAM = "import sys; from hivemind.code.index_reading import run_worker; run_worker(sys.argv[1])"
 
 _IMPORTED_WORD = re.compile(r"[\w-]+")
 _columns = attrgetter(*LOCATION_FIELDS[1:])
@@ -95,7 +95,7 @@ class ContentRows(NamedTuple):
 def read_file(root: Path, request: Request) -> FileRows:
     """Read one file into rows."""
     read_ns = time.time_ns()  # before reading, so that a later change is seen as one
-    file = tree.read(root, request.path)
+    file = working_tree.read(root, request.path)
     if file is None:
         return FileRows(request.path, read_ns, None, None)
     stamp, source = file

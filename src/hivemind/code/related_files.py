@@ -9,11 +9,11 @@ from math import sqrt
 
 from hivemind.code import touched_together
 from hivemind.code.addresses import is_package_file, normalise_word
-from hivemind.code.database import select
-from hivemind.code.grammar import family_of
+from hivemind.code.grammars import family_of
 from hivemind.code.index import SELECT_SYMBOLS, CodeIndex, rebuild_if_damaged, symbol_from_row
+from hivemind.code.index_database import select
+from hivemind.code.index_reading import split_identifier
 from hivemind.code.links import find_all
-from hivemind.code.reading import split_identifier
 from hivemind.model.code import FOLDER, Callers, RelatedFile, SharedSession, Symbol
 from hivemind.text.tokenise import extract_terms
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tree_sitter import Node, QueryCursor
 
 from hivemind.code.fingerprint import digest, merge, pack, sketch, tokenize, unpack
-from hivemind.code.grammar import Grammar, language_of, load_grammar
+from hivemind.code.grammars import Grammar, language_of, load_grammar
 from hivemind.model.code import BROKEN, FILE, MEMBERLESS_KINDS, Fingerprint, Symbol
 
 MAX_BYTES = 1_000_000
