@@ -19,7 +19,7 @@ from rich.text import Text
 
 from dev.tutorial import Terminal
 from hivemind import Hivemind
-from hivemind.cli.demo import Demo, build_demo
+from hivemind.cli.commands.demo import Demo, build_demo
 from hivemind.settings import Settings
 from hivemind.viewer import build
 from hivemind.viewer.local import LoginLinks, MindPool, load_key, make_site

@@ -16,7 +16,7 @@ import uvicorn
 from playwright.sync_api import Browser, Page
 
 from hivemind import Hivemind
-from hivemind.cli.demo import build_demo
+from hivemind.cli.commands.demo import build_demo
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 from hivemind.viewer import Site, build
