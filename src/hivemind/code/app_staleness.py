@@ -2,28 +2,19 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 
 from hivemind.code import git
 from hivemind.code.mentions import surely_names_code
 from hivemind.context import Context
-from hivemind.model.code import Staleness
 from hivemind.model.memory import CURRENT_STATUSES, Memory
+from hivemind.model.reports import StaleMemory
 from hivemind.store.projections import memories
 
 MAX_UNLINKED = 2_000
 """Memories without links that are looked at; the newest come first."""
 EVERY = 100_000
 """More memories than are tied to one repository."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StaleMemory:
-    """A memory whose code changed, and how."""
-
-    memory: Memory
-    became: tuple[Staleness, ...]
 
 
 def stale_memories(context: Context, since: str = "", deadline: float = math.inf) -> tuple[StaleMemory, ...]:

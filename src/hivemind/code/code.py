@@ -9,7 +9,7 @@ from threading import Event as Stop
 from threading import Thread
 
 from hivemind import system
-from hivemind.code.app_staleness import StaleMemory, anchored_memories, stale_memories, unlinked_memories
+from hivemind.code.app_staleness import anchored_memories, stale_memories, unlinked_memories
 from hivemind.code.mentions import looks_like_code
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import HivemindError, InvalidInput, NotFound
@@ -18,7 +18,7 @@ from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
-from hivemind.model.reports import AnchoredCode, RelatedContext
+from hivemind.model.reports import AnchoredCode, RelatedContext, StaleMemory
 from hivemind.recall.answers import ASKED_SECONDS
 from hivemind.store.integrity import Finding
 from hivemind.text.clean import plural, validate_label

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hivemind.agents.agent_setup import Agents
-from hivemind.code.app_staleness import StaleMemory, anchored_memories, stale_memories, unlinked_memories
+from hivemind.code.app_staleness import anchored_memories, stale_memories, unlinked_memories
 from hivemind.context import Context
 from hivemind.errors import HivemindError
 from hivemind.low_priority import used_cpu_seconds
 from hivemind.model.memory import Status
 from hivemind.model.recall import SHIPPED_MODEL
-from hivemind.model.reports import NextStep, Stats, StatusReport
+from hivemind.model.reports import NextStep, StaleMemory, Stats, StatusReport
 from hivemind.model.scope import Visibility
 from hivemind.recall.answers import ASKED_SECONDS
 from hivemind.review.review import Review

@@ -66,6 +66,14 @@ class BackfillReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StaleMemory:
+    """A memory whose code changed, and how."""
+
+    memory: Memory
+    became: tuple[Staleness, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RelatedContext:
     """Memories, files and callers related to code or to a task."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hivemind.agents import file_changes
 from hivemind.agents.file_changes import FileChange
-from hivemind.code.app_staleness import EVERY, StaleMemory, stale_memories
+from hivemind.code.app_staleness import EVERY, stale_memories
 from hivemind.context import Context, checked_reason
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.learning.distil import find_detector
@@ -15,6 +15,7 @@ from hivemind.memory import verdicts
 from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derive_id, shorten_id
 from hivemind.model.memory import Channel, Memory, Status
+from hivemind.model.reports import StaleMemory
 from hivemind.model.review import MemoryChange, ReviewItem, ReviewReason, Selection
 from hivemind.model.timestamps import format_date
 from hivemind.store.projections import memories

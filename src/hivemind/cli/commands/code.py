@@ -24,11 +24,10 @@ from hivemind.cli.output import (
     summarise,
     wrap,
 )
-from hivemind.code.app_staleness import StaleMemory
 from hivemind.model.code import Staleness
 from hivemind.model.ids import shorten_id
 from hivemind.model.recall import CODE_BEHIND
-from hivemind.model.reports import RelatedContext
+from hivemind.model.reports import RelatedContext, StaleMemory
 from hivemind.text.clean import first_line, plural
 from hivemind.text.fence import quote_line
 
