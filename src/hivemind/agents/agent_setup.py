@@ -17,15 +17,10 @@ from hivemind.context import Context
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model import timestamps
 from hivemind.paths import data_directory
-from hivemind.sessions import quarantine, spool
 from hivemind.store.integrity import Finding
 from hivemind.store.projections import sessions
 
 SERVER_SECONDS = 10
-INSPECT = (
-    "hivemind quarantine shows them; after an upgrade 'hivemind quarantine --retry' reads them again,"
-    " 'hivemind quarantine --discard --all' removes them"
-)
 HOOK_EVENT = "SessionStart"
 """Any event does: with ``HIVEMIND_HOOKS=check`` the hook stores none."""
 DIRECTORIES = "agent-directories.json"
@@ -121,7 +116,7 @@ class Agents:
         )
 
     def health(self) -> tuple[Finding, ...]:
-        """Check each agent's registration, hooks and last activity, the server, the spool and the quarantine."""
+        """Check each agent's registration, hooks and last activity, and the server and the hook themselves."""
         place, launch = _place(None), _launch(self._context.settings.home)
         every = [connection.check_health(name, place) for name in agents.NAMES]
         last_seen = sessions.find_last_activity(self._context.store.db)
@@ -135,25 +130,7 @@ class Agents:
             findings.append(_server(launch))
         if agents_with_hooks := [health.agent for health in every if health.hooks]:
             findings.append(_hook(launch, agents_with_hooks[0]))
-        return (*findings, *self._spool(), self._quarantine())
-
-    def _spool(self) -> Iterator[Finding]:
-        """Report hook data that could not be imported when the store was opened."""
-        if files := spool.list_taken_files(str(self._context.settings.home)):
-            detail = f"what hooks left cannot be taken in: {', '.join(files)}"
-            remedy = f"free some space, or make {self._context.settings.home} and all in it writable"
-            yield Finding(what="spool", is_well=False, detail=detail, remedy=remedy)
-
-    def _quarantine(self) -> Finding:
-        """Report how many inputs could not be read."""
-        home = self._context.settings.home
-        items = quarantine.load_items(home)
-        if not items:
-            return Finding(what="quarantine", is_well=True, detail="empty: everything that came in could be read")
-        newest = items[-1]
-        full = "; it is full, so the oldest go" if quarantine.is_full(home) else ""
-        detail = f"{len(items):,} could not be read{full}; the newest: {newest.where}: {newest.reason}"
-        return Finding(what="quarantine", is_well=False, detail=detail, remedy=INSPECT)
+        return tuple(findings)
 
 
 def _apply(new_connection: Connection, record: Path) -> Connection:

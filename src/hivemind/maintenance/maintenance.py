@@ -16,6 +16,7 @@ from hivemind.errors import InvalidInput
 from hivemind.model import timestamps
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.reports import ModelState, Stats, StatusReport
+from hivemind.sessions import quarantine, spool
 from hivemind.settings import write_setting
 from hivemind.store import backup as backup_module
 from hivemind.store import integrity, log
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 EMBEDDING_LOCK = "embedding.lock"
 COMPARED_MEMORIES = 100
 """Enough to tell models apart, in seconds rather than minutes."""
+INSPECT_QUARANTINE = (
+    "hivemind quarantine shows them; after an upgrade 'hivemind quarantine --retry' reads them again,"
+    " 'hivemind quarantine --discard --all' removes them"
+)
 PASSAGES_AT_ONCE = 32
 """Between two looks at the battery; about a second of work."""
 
@@ -77,6 +82,23 @@ class Maintenance:
 
         if self._context.checkout.exists:
             yield from examine_skills(self._context)
+
+    def examine_inputs(self) -> Iterator[integrity.Finding]:
+        """Report hook data that could not be imported when the store was opened, and inputs that could not be read."""
+        home = self._context.settings.home
+        if files := spool.list_taken_files(str(home)):
+            detail = f"what hooks left cannot be taken in: {', '.join(files)}"
+            remedy = f"free some space, or make {home} and all in it writable"
+            yield integrity.Finding(what="spool", is_well=False, detail=detail, remedy=remedy)
+        items = quarantine.load_items(home)
+        if not items:
+            detail = "empty: everything that came in could be read"
+            yield integrity.Finding(what="quarantine", is_well=True, detail=detail)
+            return
+        newest = items[-1]
+        full = "; it is full, so the oldest go" if quarantine.is_full(home) else ""
+        detail = f"{len(items):,} could not be read{full}; the newest: {newest.where}: {newest.reason}"
+        yield integrity.Finding(what="quarantine", is_well=False, detail=detail, remedy=INSPECT_QUARANTINE)
 
     def backup(self, file: str | PathLike[str] = "") -> backup_module.Backup:
         """Back up the store while others write; without a file name, to its backup folder."""

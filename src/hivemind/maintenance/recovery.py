@@ -35,7 +35,8 @@ def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.F
         with Hivemind.open(name, settings=settings) as mind:
             around = examine_home(settings.home, settings.store_directory(name), settings.model, quick=quick)
             store = mind.maintenance.doctor(quick=quick)
-            return *store, *around, mind.code.health(), *mind.agents.health()
+            inputs = mind.maintenance.examine_inputs()
+            return *store, *around, mind.code.health(), *mind.agents.health(), *inputs
     except StoreError as error:
         return (integrity.describe_error("store", error),)
     except (OSError, *integrity.DAMAGE_ERRORS) as error:

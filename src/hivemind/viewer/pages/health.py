@@ -25,4 +25,6 @@ def show_findings(request: PageRequest) -> Response:
 
 
 def _examine(request: PageRequest) -> dict[str, Any]:
-    return {"store": request.mind.maintenance.doctor(), "agents": request.machine.agents.health()}
+    machine = request.machine
+    agents = (*machine.agents.health(), *machine.maintenance.examine_inputs())
+    return {"store": request.mind.maintenance.doctor(), "agents": agents}
