@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import hivemind
 from hivemind import agents
 from hivemind.agents import connection, file_changes
 from hivemind.agents.config_entries import InstallPlan, InstallTarget, Launch
@@ -25,6 +24,8 @@ HOOK_EVENT = "SessionStart"
 """Any event does: with ``HIVEMIND_HOOKS=check`` the hook stores none."""
 DIRECTORIES = "agent-directories.json"
 """Lists the directories that installing made, which uninstalling may remove."""
+PACKAGE = "hivemind-memory"
+"""As it is named on PyPI."""
 HERE_ONLY = "these files name this machine's Python: keep them out of version control"
 
 HELLO = (
@@ -62,7 +63,10 @@ class Agents:
         # Never written over: the directory may be a plugin that a person has changed.
         if directory.exists() and any(directory.iterdir()):
             raise InvalidInput(f"{directory} holds something already; name a new directory")
-        files = {directory / path: text for path, text in connection.render_plugin_files(hivemind.__version__).items()}
+        # Takes 10 ms to import, and the other commands of this module do not need it.
+        from importlib.metadata import version
+
+        files = {directory / path: text for path, text in connection.render_plugin_files(version(PACKAGE)).items()}
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
@@ -185,7 +189,7 @@ def _launch(home: Path) -> Launch:
     """Return the commands that start the hook and the server."""
     # Absolute paths, because agents run commands with a PATH of their own; -P keeps Python from importing files of the
     # repository. Some agents start servers without the user's variables, so an unusual home is an argument.
-    programs = Path(str(hivemind.__file__)).parent
+    programs = Path(__file__).parents[1]
     is_usual = str(home) == data_directory({"HOME": str(Path.home())})
     home_option = () if is_usual else ("--home", str(home))
     return Launch(
