@@ -33,8 +33,7 @@ from hivemind.model.recall import Query, Recall
 from hivemind.model.review import Selection
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import ObservationKind
-from hivemind.recall import search
-from hivemind.recall.search import correct_spelling
+from hivemind.recall.candidates import correct_spelling, read_closest
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts, repositories, sessions
 from tests.conftest import AGENT, Clock
@@ -433,8 +432,8 @@ def test_what_is_out_of_sight_takes_no_place_among_the_closest(store: Store) -> 
     here = Visibility.of(Repository(id=HERE, root=""))
     query = Query(text="", sight=here, now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=100)
 
-    closest_here = search.read_closest(store.db, query, cosines, 30, visible={})
-    closest_anywhere = search.read_closest(
+    closest_here = read_closest(store.db, query, cosines, 30, visible={})
+    closest_anywhere = read_closest(
         store.db, replace(query, sight=replace(here, everywhere=True)), cosines, 30, visible={}
     )
 

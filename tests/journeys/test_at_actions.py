@@ -15,7 +15,7 @@ from hivemind import hook as hook_file
 from hivemind.maintenance import configuration
 from hivemind.model.memory import Kind
 from hivemind.model.scope import Scope
-from hivemind.recall.render import count_tokens
+from hivemind.recall.rendering import count_tokens
 from hivemind.text import cue_file
 from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Open, git

@@ -7,7 +7,7 @@ from pathlib import Path
 from hivemind import Hivemind
 from hivemind.model.memory import Channel, Kind, Writer
 from hivemind.model.scope import Scope
-from hivemind.recall.render import count_tokens
+from hivemind.recall.rendering import count_tokens
 from tests.command_line import run, run_json
 from tests.conftest import AGENT, Open, git
 

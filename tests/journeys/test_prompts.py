@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hivemind import Hivemind
-from hivemind.recall.render import count_tokens
+from hivemind.recall.rendering import count_tokens
 from tests.conftest import AGENT, Open
 
 RULES = (

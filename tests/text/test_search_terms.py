@@ -2,7 +2,7 @@
 
 import pytest
 
-from hivemind.recall.search import list_slips
+from hivemind.recall.candidates import list_slips
 from hivemind.text.thesaurus import FILE, expand_question, expand_text, find_concepts, name_concepts
 from hivemind.text.tokenise import fold, is_beyond_latin, measure_coverage, split_grams, split_identifiers, split_pairs
 

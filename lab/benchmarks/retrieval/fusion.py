@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from hivemind.recall.rank import FUSION, Fusion, Ranked, rank
+from hivemind.recall.ranking import FUSION, Fusion, Ranked, rank
 from lab.benchmarks.retrieval import scores
 from lab.benchmarks.retrieval.sets import SETS
 from lab.benchmarks.retrieval.systems import Product

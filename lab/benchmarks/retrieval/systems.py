@@ -29,10 +29,9 @@ from hivemind.model.claim import Claim
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.recall import Query, Recall
-from hivemind.recall import search
-from hivemind.recall.rank import Ranked
-from hivemind.recall.render import count_tokens
-from hivemind.recall.search import Candidate
+from hivemind.recall.candidates import Candidate, find_candidates
+from hivemind.recall.ranking import Ranked
+from hivemind.recall.rendering import count_tokens
 from hivemind.settings import Settings
 from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
 from hivemind.text.thesaurus import name_concepts
@@ -140,7 +139,7 @@ class Product:
         """Return what recall ranks: the question as it is searched, and the passages found."""
         context = self.mind._context
         query = replace(context.query(_clean(question), max_tokens=1_000), limit=DEPTH)
-        return query, search.find_candidates(context.store.db, query, context.embedder.meaning)
+        return query, find_candidates(context.store.db, query, context.embedder.meaning)
 
     def get_text_ids(self, ranking: Sequence[Ranked]) -> list[str]:
         """Return the ids of the texts behind a ranking."""

@@ -15,7 +15,7 @@ import hivemind
 from hivemind import hook
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.recall import Hit, Recall
-from hivemind.recall.render import count_tokens
+from hivemind.recall.rendering import count_tokens
 from hivemind.settings import Settings
 from lab.evals.recall.sets import Store
 

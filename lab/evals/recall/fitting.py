@@ -1,6 +1,7 @@
 """Fit what depends on the embedding model on part A; to be run again after a change of the model.
 
-The model of tasks is written to its file, the constants of ``recall/confidence.py`` and ``recall/rank.py`` are printed.
+The model of tasks is written to its file, the constants of ``recall/confidence.py`` and ``recall/ranking.py`` are
+printed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,7 @@ hardly more right ones."""
 MOST_WRONG = 0.03
 """The share of tasks without a rule that may bring one; of stores that were left out, about as many do."""
 UNRELATED_QUANTILE, SAME_QUANTILE = 0.2, 0.8
-"""Where the constants of ``recall/rank.py``, which were set on large sets, lie among the cosines of small stores."""
+"""Where the constants of ``recall/ranking.py``, which were set on large sets, lie among the cosines of small stores."""
 NEWTON_STEPS = 25
 """A logistic regression of two variables has converged long before."""
 
@@ -73,7 +74,7 @@ def run() -> None:
         f"recall/confidence.py: LOWEST_COSINE = {lowest:.2f}, BEHIND_BEST_WEIGHT = {behind_weight:.1f},"
         f" STEEPNESS = {steepness:.0f}"
     )
-    print(f"recall/rank.py: UNRELATED_COSINE, SAME_COSINE = {unrelated:.2f}, {same:.2f}")
+    print(f"recall/ranking.py: UNRELATED_COSINE, SAME_COSINE = {unrelated:.2f}, {same:.2f}")
 
 
 def fit_tasks(tasks: Sequence[Task]) -> TaskModel:

@@ -10,7 +10,6 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hivemind import recall
 from hivemind.code import touched_together
 from hivemind.code.mentions import find_named_files
 from hivemind.code.recall_staleness import Judge, label_stale
@@ -24,12 +23,15 @@ from hivemind.model.ids import ReceiptId
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import CODE_BEHIND, Hit, Occasion, Query, Recall, Receipt
 from hivemind.model.scope import Scope, Visibility
-from hivemind.recall import at_action, fit
+from hivemind.recall import at_action, session_search
 from hivemind.recall import brief as briefs
-from hivemind.recall import sessions as past_sessions
-from hivemind.recall.conflict import drop_last, join_sides, mark_conflicts
+from hivemind.recall.answer import add_linked_memories
+from hivemind.recall.answer import answer as answer_query
+from hivemind.recall.conflicting_hits import drop_last, join_sides, mark_conflicts
 from hivemind.recall.empty_answers import explain_no_memories, explain_no_sessions
+from hivemind.recall.nearby import Nearby
 from hivemind.recall.prompt import find_for_prompt
+from hivemind.recall.rendering import fit
 from hivemind.store.database import READER_SECONDS
 from hivemind.store.projections import memories, receipts, sessions
 from hivemind.text.clean import validate_text
@@ -71,11 +73,11 @@ class Answers:
             return answer
         return replace(answer, hint=explain_no_memories(self._context, answer.query))
 
-    def with_sessions(self, answer: Recall, limit: int = past_sessions.MOST_BESIDE_MEMORIES) -> Recall:
+    def with_sessions(self, answer: Recall, limit: int = session_search.MOST_BESIDE_MEMORIES) -> Recall:
         """Add matching passages of past sessions, after the memories."""
         context = self._context
         with context.store.db.reading():
-            return past_sessions.add_sessions(
+            return session_search.add_sessions(
                 context.store.db, answer, context.embedder.meaning, limit, self._find_running_sessions(answer.query)
             )
 
@@ -96,9 +98,9 @@ class Answers:
         """Search past sessions alone and record a receipt."""
         context = self._context
         with context.store.db.reading():
-            hits = past_sessions.search(context.store.db, query, context.embedder.meaning)
-        answer = past_sessions.attach(
-            Recall(query=query, hits=(), text=""), past_sessions.fit_sessions(hits, query.max_tokens)
+            hits = session_search.search(context.store.db, query, context.embedder.meaning)
+        answer = session_search.attach(
+            Recall(query=query, hits=(), text=""), session_search.fit_sessions(hits, query.max_tokens)
         )
         if not answer.session_hits:
             return replace(answer, hint=explain_no_sessions(context, query))
@@ -111,7 +113,7 @@ class Answers:
             # New passages become searchable by meaning a few at a time.
             context.embedder.meaning.catch_up_in_passing(context.store.db, EMBEDDED_PER_RECALL)
         with context.store.db.reading():
-            return recall.answer(context.store.db, query, context.embedder.meaning, self._make_judge())
+            return answer_query(context.store.db, query, context.embedder.meaning, self._make_judge())
 
     def with_receipt(self, answer: Recall, *, is_unasked: bool = False, occasion: str = "") -> Recall:
         """Record a receipt for an answer and return the answer with its id."""
@@ -236,9 +238,9 @@ class Answers:
             return answer
         sessions_together = shared_sessions(context.store.db, context.repository, inside)
         files = touched_together.find_related(sessions_together, inside, MOST_FILES)
-        near = recall.Nearby(symbols=(), inside=inside, files=files, sessions=sessions_together[:MOST_SESSIONS])
+        near = Nearby(symbols=(), inside=inside, files=files, sessions=sessions_together[:MOST_SESSIONS])
         with context.store.db.reading():
-            return recall.add_linked_memories(context.store.db, answer, near, self._make_judge())
+            return add_linked_memories(context.store.db, answer, near, self._make_judge())
 
     def _make_judge(self) -> Judge:
         """A judge of anchors that leaves to the background what it has no time for."""

@@ -11,10 +11,10 @@ from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Channel, Kind, Memory
 from hivemind.model.recall import Hit, Query
 from hivemind.model.timestamps import format_date
-from hivemind.recall import search
 from hivemind.recall.brief import make_hit
-from hivemind.recall.rank import rank
-from hivemind.recall.render import render_entry
+from hivemind.recall.candidates import find_candidates
+from hivemind.recall.ranking import rank
+from hivemind.recall.rendering import render_entry
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text import cues
@@ -102,7 +102,7 @@ def _is_tied(memory: Memory, paths: Collection[str]) -> bool:
 def _search(db: Database, query: Query, text: str) -> list[Memory]:
     """Return the memories that share words with a text, best first."""
     wide_query = replace(query, text=text, kinds=KINDS, limit=MOST_CANDIDATES)
-    places = rank(search.find_candidates(db, wide_query, None), wide_query)[:MOST_CANDIDATES]
+    places = rank(find_candidates(db, wide_query, None), wide_query)[:MOST_CANDIDATES]
     ids = [place.candidate.passage.memory_id for place in places]
     by_id = {memory.id: memory for memory in memories.get_visible(db, ids, query.sight)}
     return [by_id[memory_id] for memory_id in dict.fromkeys(ids) if memory_id in by_id]

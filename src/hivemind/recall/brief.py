@@ -12,9 +12,9 @@ from hivemind.model.dataclass import dataclass
 from hivemind.model.memory import Kind, Memory, Trust
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.model.timestamps import format_timestamp, parse_timestamp
-from hivemind.recall.conflict import join_sides, put_newer_first
-from hivemind.recall.rank import build_labels
-from hivemind.recall.render import count_tokens, fit, render_entry
+from hivemind.recall.conflicting_hits import join_sides, put_newer_first
+from hivemind.recall.ranking import build_labels
+from hivemind.recall.rendering import count_tokens, fit, render_entry
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts, sessions
 from hivemind.text.clean import first_line

@@ -7,8 +7,8 @@ from hivemind.model.code import RelatedFile, SharedSession, Symbol
 from hivemind.model.dataclass import dataclass
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit, Query, Recall, Signal
-from hivemind.recall.rank import build_labels
-from hivemind.recall.render import count_tokens, render, render_nearby
+from hivemind.recall.ranking import build_labels
+from hivemind.recall.rendering import count_tokens, render, render_nearby
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from hivemind import recall
 from hivemind.code import addresses, links, related_files
 from hivemind.code.app_staleness import anchored_memories
 from hivemind.code.shared_sessions import shared_sessions
@@ -11,7 +10,9 @@ from hivemind.code.working_tree import stamp
 from hivemind.context import Context, Progress
 from hivemind.model.code import RelatedFile
 from hivemind.model.reports import RelatedContext
+from hivemind.recall.answer import add_files, answer_about_code
 from hivemind.recall.answers import MOST_SESSIONS, Answers
+from hivemind.recall.nearby import Nearby
 from hivemind.text.clean import validate_text
 
 MOST_FILES = 10
@@ -30,14 +31,12 @@ def find_related(context: Context, target: str, limit: int, progress: Progress) 
         former_paths = _find_moved_into(context, {*near.inside, *(file.path for file in near.files)})
         near = replace(near, symbols=symbols, inside=(*near.inside, *former_paths))
         query = context.query(target, limit=limit)
-        answer = recall.answer_about_code(context.store.db, query, near, context.checkout.staleness_of)
+        answer = answer_about_code(context.store.db, query, near, context.checkout.staleness_of)
     else:
         answer = answers.search(context.query(validate_text(target, "the target"), limit=limit))
         near = _collect_files(context, [anchor.path for hit in answer.answers for anchor in hit.memory.anchors])
         by_words = related_files.find_by_task(index, target, MOST_FILES)
-        answer = recall.add_files(
-            answer, replace(near, files=related_files.merge_rankings(near.files, by_words, MOST_FILES))
-        )
+        answer = add_files(answer, replace(near, files=related_files.merge_rankings(near.files, by_words, MOST_FILES)))
     # Of a single symbol; for a file, related files say more.
     callers = related_files.find_callers(index, symbols[0]) if len(symbols) == 1 and symbols[0].qualified else None
     return RelatedContext(recall=answers.with_receipt(answers.say_if_behind(answer)), callers=callers)
@@ -52,7 +51,7 @@ def find_neighbours(context: Context, files: tuple[str, ...]) -> tuple[RelatedFi
     return tuple(file for file in near if file.why != (related_files.Relation.SAME_FOLDER,))[:MOST_NEIGHBOURS]
 
 
-def _collect_files(context: Context, paths: Iterable[str]) -> recall.Nearby:
+def _collect_files(context: Context, paths: Iterable[str]) -> Nearby:
     """Collect the files related to files or folders, and the sessions that touched them together."""
     index, targets = context.checkout.index, tuple(dict.fromkeys(paths))
     inside = (*targets, *(file for path in targets for file in index.paths_in(path)))
@@ -60,7 +59,7 @@ def _collect_files(context: Context, paths: Iterable[str]) -> recall.Nearby:
     files = tuple(related_files.find_related(index, targets, MOST_FILES, sessions_together)) if targets else ()
     # What is known about a package holds for each of its files.
     around = (*inside, *sorted(addresses.parent_folders(targets)))
-    return recall.Nearby(symbols=(), inside=around, files=files, sessions=sessions_together[:MOST_SESSIONS])
+    return Nearby(symbols=(), inside=around, files=files, sessions=sessions_together[:MOST_SESSIONS])
 
 
 def _find_moved_into(context: Context, paths: Collection[str]) -> list[str]:

@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Hit, Query
-from hivemind.recall import search
 from hivemind.recall.brief import FRAME_TOKENS, find_commands
+from hivemind.recall.candidates import Candidate, find_candidates, read_closest
 from hivemind.recall.confidence import compute_needed_cosine
-from hivemind.recall.conflict import join_sides
-from hivemind.recall.rank import load_hits, rank
-from hivemind.recall.render import fit
-from hivemind.recall.search import Candidate
+from hivemind.recall.conflicting_hits import join_sides
+from hivemind.recall.ranking import load_hits, rank
+from hivemind.recall.rendering import fit
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.tokenise import extract_terms, measure_coverage
@@ -60,7 +59,7 @@ def find_for_prompt(
 ) -> tuple[Hit, ...]:
     """Return memories that match a prompt, without those the session was given."""
     excluded_ids = set(given_ids)
-    word_matches = search.find_candidates(db, query, None)
+    word_matches = find_candidates(db, query, None)
     hits = [hit for hit in _load_best_hits(db, query, word_matches, excluded_ids) if _is_about(query.text, hit.passage)]
     if not hits:
         is_task = len(query.text.split()) >= TASK_WORDS
@@ -93,7 +92,7 @@ def _find_for_task(
 ) -> list[Candidate]:
     """Find the memories that are closer to a task than unrelated ones are by chance."""
     cosines, need = meaning.compare_task(db, replace(query, text=query.text[:TASK_CHARACTERS]))
-    closest = search.read_closest(db, query, cosines, COMPARED_PASSAGES, visible={})
+    closest = read_closest(db, query, cosines, COMPARED_PASSAGES, visible={})
     candidates = [
         Candidate(passage, cosines[key]) for key, passage in closest.items() if passage.memory_id not in excluded_ids
     ]
@@ -111,7 +110,7 @@ def _find_by_meaning(
     terms = extract_terms(query.text)
     return [
         candidate
-        for candidate in search.find_candidates(db, query, meaning)
+        for candidate in find_candidates(db, query, meaning)
         if candidate.meaning is not None
         and (count := _count_shared_words(terms, candidate)) >= FEWEST_SHARED_WORDS
         and _is_near(candidate.meaning, count / len(terms), db.index.size)

@@ -3,8 +3,8 @@
 from hivemind.model.ids import MemoryId
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
-from hivemind.recall.rank import rank
-from hivemind.recall.search import Candidate
+from hivemind.recall.candidates import Candidate
+from hivemind.recall.ranking import rank
 from hivemind.store.database import PassageHit
 
 NOW = "2026-11-16T12:00:00Z"

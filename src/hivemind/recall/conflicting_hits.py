@@ -11,7 +11,7 @@ from hivemind.memory.statements import parse_statements
 from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Hit, Query, Signal
-from hivemind.recall.rank import build_labels, measure_code_share
+from hivemind.recall.ranking import build_labels, measure_code_share
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hivemind.model.recall import Query, Recall, SessionHit
 from hivemind.model.scope import label_other_repository
 from hivemind.model.session import ObservationKind
-from hivemind.recall.render import count_tokens, render, render_session_entry
+from hivemind.recall.rendering import count_tokens, render, render_session_entry
 from hivemind.store.database import Database
 from hivemind.store.projections import session_passages
 from hivemind.store.projections.session_passages import SessionPassage

@@ -13,8 +13,8 @@ from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
 from hivemind.model.timestamps import find_time_window, format_date
+from hivemind.recall.candidates import PASTED_CHARACTERS, Candidate
 from hivemind.recall.confidence import SURE, measure_confidence, repeat_rare_words
-from hivemind.recall.search import PASTED_CHARACTERS, Candidate
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
