@@ -101,7 +101,7 @@ def _take_login_notice(home: Path) -> str:
     if not file.exists():
         return ""
     # Not at the top: most people have no hub.
-    from hivemind.sync.credentials import take_notice
+    from hivemind.sync.hub_client import take_notice
 
     # On a read-only disk it could not be told once.
     with suppress(OSError):

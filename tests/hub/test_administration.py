@@ -10,7 +10,7 @@ from hivemind import Hivemind, Scope
 from hivemind.errors import AccessRevoked, InvalidInput, NotFound, Unauthenticated
 from hivemind.hub.store import CONTENT_TABLES, Hub
 from hivemind.model.team import Role
-from hivemind.sync.client import HubClient
+from hivemind.sync.hub_client import HubClient
 from tests.hub.people import Opened, Person, remember
 from tests.hub.serving import Served
 

@@ -12,7 +12,7 @@ from hivemind.hub.host import Host
 from hivemind.hub.store import Hub, HubOptions
 from hivemind.model.team import Role
 from hivemind.settings import Settings
-from hivemind.sync.client import HubClient
+from hivemind.sync.hub_client import HubClient
 from tests.hub.serving import Served, serving
 
 DEVICES, ENTRIES, QUESTIONS = 3, 40, 30

@@ -14,7 +14,7 @@ from hivemind.hub.store import Hub
 from hivemind.hub.worker import HubWorker, migrate_hub
 from hivemind.model.team import Role
 from hivemind.settings import Settings
-from hivemind.sync.client import HubClient
+from hivemind.sync.hub_client import HubClient
 from tests.hub import pooler
 from tests.hub.serving import Served, serving
 

@@ -19,7 +19,7 @@ from hivemind.hub.store import Hub
 from hivemind.model.team import Bookmark, ChainHead, Role, SyncResult
 from hivemind.settings import Settings
 from hivemind.store import sync_state
-from hivemind.sync.client import HubClient
+from hivemind.sync.hub_client import HubClient
 from tests import postgres
 from tests.hub.people import REPOSITORY, Opened, remember
 from tests.hub.serving import Served, serving

@@ -31,9 +31,9 @@ from hivemind.model.team import Role, SyncResult
 from hivemind.paths import HUB_FILE
 from hivemind.settings import Settings
 from hivemind.store import Store
-from hivemind.sync import hub_login, sign_in
-from hivemind.sync.credentials import Credentials, ProviderLogin, load_credentials, save_credentials
-from hivemind.sync.sign_in import ProviderTokens, SignInAttempt
+from hivemind.sync import hub_login
+from hivemind.sync.hub_client import Credentials, ProviderLogin, load_credentials, save_credentials
+from hivemind.sync.hub_login import ProviderTokens, SignInAttempt
 from tests.hub import provider as provider_module
 from tests.hub.people import REPOSITORY, Person
 from tests.hub.provider import CLIENT_ID, Provider, browse, find_url, run_provider
@@ -108,7 +108,7 @@ class Company:
         """A login at the provider, which the hub has not seen yet."""
         options = self.host.describe_provider()
         assert options is not None
-        return sign_in.sign_in_with_browser(replace(options, client_id=client_id), lambda text: visit(text, subject))
+        return hub_login.sign_in_with_browser(replace(options, client_id=client_id), lambda text: visit(text, subject))
 
     def begin(self, subject: str, token: str, **fields: str) -> str:
         tokens = self.prove(subject)
@@ -238,7 +238,7 @@ def test_logging_out_ends_the_login_at_the_provider_too(company: Company) -> Non
     company.sign_in(mind, subject)
     login = get_login(company.file("alice"))[1]
     # Renewable before, with the refresh token that it then has.
-    refresh_token = sign_in.renew(login.provider, login.refresh_token).refresh_token
+    refresh_token = hub_login.renew_tokens(login.provider, login.refresh_token).refresh_token
     save_credentials(company.file("alice"), get_login(company.file("alice"))[0].with_login(refresh_token=refresh_token))
 
     revocation = mind.team.logout()
@@ -246,7 +246,7 @@ def test_logging_out_ends_the_login_at_the_provider_too(company: Company) -> Non
     assert revocation is Revocation.DONE
     assert not company.file("alice").exists()
     with pytest.raises(Unauthenticated):
-        sign_in.renew(login.provider, refresh_token)
+        hub_login.renew_tokens(login.provider, refresh_token)
 
 
 def test_logging_out_works_while_the_provider_is_down(company: Company) -> None:
@@ -432,7 +432,7 @@ def test_a_stolen_refresh_token_of_the_provider_works_once_and_the_owner_is_aske
     company.sign_in(mind, subject)
     _, login = get_login(company.file("alice"))
 
-    sign_in.renew(login.provider, login.refresh_token)
+    hub_login.renew_tokens(login.provider, login.refresh_token)
     company.time_shift[0] = timedelta(minutes=31)
     with pytest.raises(Unauthenticated, match="hivemind team login"):
         mind.team.sync()
@@ -449,7 +449,7 @@ def test_an_erasure_while_the_login_has_ended_waits_for_the_next_one(company: Co
     memory = mind.remember(SHARED, scope=Scope.TEAM)
     mind.team.sync()
     _, login = get_login(company.file("alice"))
-    sign_in.renew(login.provider, login.refresh_token)
+    hub_login.renew_tokens(login.provider, login.refresh_token)
     company.time_shift[0] = timedelta(minutes=31)
 
     receipt = mind.team.carry(mind.erase(memory.id))
@@ -467,7 +467,7 @@ def test_a_hook_says_once_that_the_person_must_sign_in_again(
     mind = company.laptop("alice")
     company.sign_in(mind, company.hire("alice", "payers"))
     _, login = get_login(company.file("alice"))
-    sign_in.renew(login.provider, login.refresh_token)
+    hub_login.renew_tokens(login.provider, login.refresh_token)
     company.time_shift[0] = timedelta(minutes=31)
     monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "alice"))
     # A browser would leave a file.
@@ -541,7 +541,9 @@ def test_an_answer_that_belongs_to_another_login_is_not_taken(company: Company) 
 
     options = company.host.describe_provider()
     assert options is not None
-    tokens = sign_in.sign_in_with_browser(options, lambda text: threading.Thread(target=mislead, args=(text,)).start())
+    tokens = hub_login.sign_in_with_browser(
+        options, lambda text: threading.Thread(target=mislead, args=(text,)).start()
+    )
 
     assert pages == [404, 404, 404, 404]
     assert tokens.id_token
@@ -566,7 +568,7 @@ def test_a_person_who_says_no_at_the_provider_is_not_signed_in(company: Company)
     options = company.host.describe_provider()
     assert options is not None
     with pytest.raises(Refused, match="access_denied"):
-        sign_in.sign_in_with_browser(options, refuse)
+        hub_login.sign_in_with_browser(options, refuse)
 
 
 def test_a_code_is_good_for_the_address_it_was_sent_to_and_for_the_client_that_has_the_verifier(
@@ -578,7 +580,7 @@ def test_a_code_is_good_for_the_address_it_was_sent_to_and_for_the_client_that_h
     verifier = "v" * 43
 
     def redeem(sent_verifier: str, *, is_elsewhere: bool) -> str:
-        with sign_in._CallbackServer(SignInAttempt(state="state"), options.issuer) as server:
+        with hub_login._CallbackServer(SignInAttempt(state="state"), options.issuer) as server:
             fields = {
                 "response_type": "code", "client_id": CLIENT_ID, "redirect_uri": server.url, "scope": "openid",
                 "state": "state", "code_challenge": hash_nonce(verifier), "code_challenge_method": "S256",
@@ -588,7 +590,7 @@ def test_a_code_is_good_for_the_address_it_was_sent_to_and_for_the_client_that_h
         redirect = "http://127.0.0.1:1/callback" if is_elsewhere else server.url
         grant = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect,
                  "code_verifier": sent_verifier, "client_id": CLIENT_ID}  # fmt: skip
-        return str(sign_in._post(options.token_endpoint, grant).get("error", "accepted"))
+        return str(hub_login._post(options.token_endpoint, grant).get("error", "accepted"))
 
     assert redeem(verifier, is_elsewhere=False) == "accepted"
     assert redeem(verifier, is_elsewhere=True) == "invalid_grant"
@@ -648,7 +650,7 @@ def test_a_redirect_port_that_is_in_use_is_named(company: Company) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(Unavailable, match=f"port {port}.*--device-code"):
-            sign_in.sign_in_with_browser(replace(options, redirect_port=port), lambda _: None)
+            hub_login.sign_in_with_browser(replace(options, redirect_port=port), lambda _: None)
     subject = company.hire("alice", "payers")
     urls: list[str] = []
 
@@ -656,7 +658,7 @@ def test_a_redirect_port_that_is_in_use_is_named(company: Company) -> None:
         urls.append(text)
         visit(text, subject)
 
-    assert sign_in.sign_in_with_browser(replace(options, redirect_port=port), announce).id_token
+    assert hub_login.sign_in_with_browser(replace(options, redirect_port=port), announce).id_token
     assert f"127.0.0.1%3A{port}%2Fcallback" in urls[0]
 
 
@@ -665,7 +667,9 @@ def test_secrets_are_not_sent_to_a_provider_without_tls(company: Company) -> Non
     assert options is not None
 
     with pytest.raises(InvalidInput, match="has no TLS"):
-        sign_in.sign_in_with_browser(replace(options, authorization_endpoint="http://id.example/auth"), lambda _: None)
+        hub_login.sign_in_with_browser(
+            replace(options, authorization_endpoint="http://id.example/auth"), lambda _: None
+        )
 
 
 def test_a_machine_reached_by_ssh_has_no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -673,8 +677,8 @@ def test_a_machine_reached_by_ssh_has_no_browser(monkeypatch: pytest.MonkeyPatch
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DISPLAY", ":0")
 
-    at_the_desk = sign_in.has_browser()
+    at_the_desk = hub_login.has_browser()
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")
 
     assert at_the_desk
-    assert not sign_in.has_browser()
+    assert not hub_login.has_browser()

@@ -14,7 +14,7 @@ from hivemind.model.scope import Scope
 from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Role, Welcome
 from hivemind.model.wire import WireEntry
 from hivemind.settings import Settings
-from hivemind.sync.client import HubClient
+from hivemind.sync.hub_client import HubClient
 from tests.hub.serving import Served, serving
 from tests.hub.test_pages import let_in, plainly
 

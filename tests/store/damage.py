@@ -15,8 +15,8 @@ from hivemind.model.memory import Channel
 from hivemind.model.session import SkippedInput
 from hivemind.sessions import brief_marker, quarantine, spool
 from hivemind.store import FILE, reserve
-from hivemind.sync.credentials import Credentials, ProviderLogin, save_credentials
 from hivemind.sync.devices import Choices
+from hivemind.sync.hub_client import Credentials, ProviderLogin, save_credentials
 from hivemind.viewer.local import load_key
 from tests.command_line import run
 from tests.conftest import git

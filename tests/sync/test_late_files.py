@@ -10,7 +10,7 @@ from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Kind
 from hivemind.model.wire import WireEntry
 from hivemind.store import sync_state
-from hivemind.sync.state import load_state
+from hivemind.sync.folder_files import load_state
 from tests.sync.machines import (
     Machines,
     assert_chains_verify,

@@ -24,11 +24,10 @@ from hivemind.paths import DEVICES_FILE
 from hivemind.store import log
 from hivemind.store.projections import memories
 from hivemind.store.sqlite import _delete_for_real
-from hivemind.sync import files as files_module
-from hivemind.sync import keys, writer
-from hivemind.sync.files import EPOCHS, HEAD, Epoch, unpack_head
-from hivemind.sync.reader import load_segment
-from hivemind.sync.state import Choices, DeviceState, load_state
+from hivemind.sync import folder_keys, folder_segments, folders
+from hivemind.sync.folder_files import HEAD, Choices, DeviceState, load_state, unpack_head
+from hivemind.sync.folder_keys import EPOCHS, Epoch
+from hivemind.sync.folder_segments import load_segment
 from lab.evals.simulation import promises
 from lab.evals.simulation.carrier import Carrier, View
 from lab.evals.simulation.machines import REPOSITORY, Crash, Fragile, Machine, make_empty_store, read_bytes
@@ -320,7 +319,7 @@ def _read_all(files: dict[str, bytes], epochs: tuple[Epoch, ...]) -> str:
     for name, content in files.items():
         directory, _, file = name.partition("/")
         if file == HEAD and directory != EPOCHS:
-            with suppress(keys.SealBroken):
+            with suppress(folder_keys.SealBroken):
                 head, _ = unpack_head(content, epochs, directory)
                 for segment in head.segments:
                     entries += load_segment(folder, directory, segment, epochs) or []
@@ -337,10 +336,10 @@ def simulate(seed: int) -> tuple[str, Counter[str]]:
     )
     # The same ids for the same seed; small segments, so that merging and gaps happen.
     changes: list[tuple[object, str, object]] = [
-        (ids, "os", dice), (log, "secrets", dice), (store_module, "os", dice), (files_module, "secrets", dice),
-        (keys, "secrets", dice), (erase, "secrets", dice),
-        (keys, "new_private_key", lambda: chance.randbytes(32)), (writer, "SEGMENT_ENTRIES", 6),
-        (writer, "MOST_SMALL_SEGMENTS", 3),
+        (ids, "os", dice), (log, "secrets", dice), (store_module, "os", dice), (folders, "secrets", dice),
+        (folder_keys, "secrets", dice), (erase, "secrets", dice),
+        (folder_keys, "new_private_key", lambda: chance.randbytes(32)), (folder_segments, "SEGMENT_ENTRIES", 6),
+        (folder_segments, "MOST_SMALL_SEGMENTS", 3),
     ]  # fmt: skip
     with patch(changes), TemporaryDirectory() as room:
         world = OwnMachines(seed, Path(room))

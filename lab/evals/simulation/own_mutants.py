@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from hivemind.store import Store, sync_state
-from hivemind.sync import devices, epochs, exchange, reader, writer
-from hivemind.sync.state import Choices
+from hivemind.sync import devices, folder_exchange, folder_segments
+from hivemind.sync.folder_files import Choices
+from hivemind.sync.folder_segments import SegmentReader
 
 Change = tuple[object, str, Any]
 
@@ -18,7 +19,7 @@ def files_keep_what_was_erased() -> list[Change]:
 
 def announced_counts_as_read() -> list[Change]:
     """A device confirms what others have announced, not what has arrived."""
-    real = reader.SegmentReader.read
+    real = SegmentReader.read
 
     def read(self: Any, directory: str, head: Any) -> None:
         self.announced = getattr(self, "announced", {}) | {segment.chain: segment.last for segment in head.segments}
@@ -27,7 +28,10 @@ def announced_counts_as_read() -> list[Change]:
     def find_progress(self: Any) -> dict[str, int]:
         return getattr(self, "announced", {})
 
-    return [(reader.SegmentReader, "read", read), (reader.SegmentReader, "find_progress", find_progress)]
+    return [
+        (SegmentReader, "read", read),
+        (SegmentReader, "find_progress", find_progress),
+    ]
 
 
 def other_keys_are_unknown() -> list[Change]:
@@ -37,33 +41,37 @@ def other_keys_are_unknown() -> list[Change]:
 
 def copies_go_on_as_one() -> list[Change]:
     """A machine that was put back goes on under its old name."""
-    return [(devices, "settle_identity", lambda store, folder, state, save: epochs.load_epochs(folder, state))]
+    return [
+        (devices, "settle_identity", lambda store, folder, state, save: folder_exchange.take_in_keys(folder, state))
+    ]
 
 
 def damage_stays() -> list[Change]:
     """Files that are lost or torn are not written again."""
-    return [(exchange, "_find_damage", lambda folder, state, others: set())]
+    return [(folder_exchange, "_find_damage", lambda folder, state, others: set())]
 
 
 def removed_machines_get_the_key() -> list[Change]:
     """Removing a machine does not begin an epoch."""
-    return [(exchange, "_renew_epoch", lambda folder, state, staying, is_due: state)]
+    return [(folder_exchange, "_renew_epoch", lambda folder, state, staying, problems, is_due: state)]
 
 
 def removed_chains_are_dropped() -> list[Change]:
     """What a removed machine had learned is gone for those who join later."""
-    return [(exchange, "_adopt", lambda store, state, staying: state)]
+    return [(folder_exchange, "_adopt", lambda store, state, staying: state)]
 
 
 def everything_travels() -> list[Change]:
     """Sessions travel without being asked for."""
-    real, choices = writer.select_content, Choices(with_sessions=True)
-    return [(writer, "select_content", lambda entry, state, ids: real(entry, replace(state, choices=choices), ids))]
+    real, choices = folder_segments.select_content, Choices(with_sessions=True)
+    return [
+        (folder_segments, "select_content", lambda entry, state, ids: real(entry, replace(state, choices=choices), ids))
+    ]
 
 
 def unreadable_machines_are_forgotten() -> list[Change]:
     """A machine forgets who else is there while their files cannot be read."""
-    real = exchange.exchange
+    real = folder_exchange.exchange
 
     def forget(*values: Any, **options: Any) -> Any:
         state, report = real(*values, **options)

@@ -18,7 +18,7 @@ from hivemind.model.login import Identity, LoginRequest, LoginResult, hash_token
 from hivemind.model.team import AdmittedMember, Role, TeamMember
 from hivemind.model.timestamps import format_timestamp
 from hivemind.store.database import Database
-from hivemind.sync.sign_in import SignInAttempt
+from hivemind.sync.hub_login import SignInAttempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

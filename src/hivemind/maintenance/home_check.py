@@ -14,8 +14,8 @@ from hivemind.errors import StoreError, Unavailable
 from hivemind.paths import HUB_FILE, has_sync
 from hivemind.store import backup
 from hivemind.store.integrity import Finding
-from hivemind.sync.credentials import load_credentials
-from hivemind.sync.state import load_state
+from hivemind.sync.folder_files import load_state
+from hivemind.sync.hub_client import load_credentials
 from hivemind.text.clean import plural
 
 PACKAGE = "hivemind-memory"

@@ -19,11 +19,10 @@ from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_minute
 from hivemind.store import sync_state
 from hivemind.store.projections import memories, peers, sessions
-from hivemind.sync import epochs, keys
-from hivemind.sync.exchange import ExchangeReport, OtherDevice, exchange, look, settle_identity
-from hivemind.sync.files import Epoch, Head, new_name
-from hivemind.sync.folders import Folder, is_git_address, open_folder, open_last_copy, parse_location
-from hivemind.sync.state import Choices, DeviceState, delete_state, load_state, save_state
+from hivemind.sync import folder_keys
+from hivemind.sync.folder_exchange import ExchangeReport, OtherDevice, exchange, look, settle_identity
+from hivemind.sync.folder_files import Choices, DeviceState, Head, delete_state, load_state, save_state
+from hivemind.sync.folders import Folder, is_git_address, new_name, open_folder, open_last_copy, parse_location
 from hivemind.text.clean import parse_tags, validate_label
 
 __all__ = ["Choices", "Devices", "DevicesStatus", "Farewell", "Machine", "Plan"]
@@ -108,7 +107,7 @@ class Devices:
         if not is_git_address(place):
             _make_folder(Path(place))
         with self._open(place) as folder:
-            is_new = not epochs.has_epochs(folder)
+            is_new = not folder_keys.has_epochs(folder)
         total = memories.count_private(db)
         travelling = memories.count_private(
             db, without_repos=choices.excluded_repos, without_tags=choices.excluded_tags
@@ -125,7 +124,7 @@ class Devices:
             state = load_state(self._directory)
             if state and state.location != plan.location:
                 raise InvalidInput(f"this machine shares {state.location} already; 'hivemind sync leave' ends that")
-            secret = keys.parse_phrase(phrase) if phrase else b""
+            secret = folder_keys.parse_phrase(phrase) if phrase else b""
             with self._open(plan.location) as folder:
                 if not state or secret:
                     state = self._join(folder, plan, secret, name or (state.name if state else platform.node()))
@@ -133,7 +132,7 @@ class Devices:
             return self._finish(state, report)
 
     def sync(self, *, progress: Progress = quietly) -> ExchangeReport:
-        """ExchangeReport what is new with the other machines; an interrupted exchange can be repeated."""
+        """Exchange what is new with the other machines; an interrupted exchange can be repeated."""
         with self._lock():
             state = self._require_state()
             if state.is_paused:
@@ -172,7 +171,7 @@ class Devices:
     def phrase(self) -> str:
         """Return the phrase by which another machine joins."""
         self._context.require_person("to see the phrase")
-        return keys.format_phrase(self._require_state().epoch.secret)
+        return folder_keys.format_phrase(self._require_state().epoch.secret)
 
     def pause(self, *, is_paused: bool) -> None:
         """Stop exchanging until it is resumed; nothing is lost meanwhile."""
@@ -251,20 +250,20 @@ class Devices:
         return open_folder(location, self._directory / CLONE_FOLDER)
 
     def _join(self, folder: Folder, plan: Plan, secret: bytes, name: str) -> DeviceState:
-        if not epochs.has_epochs(folder):
+        if not folder_keys.has_epochs(folder):
             if secret:
                 raise InvalidInput(
                     f"{plan.location} is empty; run 'hivemind sync' on the other machine, wait until its files are"
                     " here, then try again"
                 )
-            known_epochs: tuple[Epoch, ...] = (epochs.begin_epoch(folder, None, {}),)
+            known_epochs: tuple[folder_keys.Epoch, ...] = (folder_keys.begin_epoch(folder, None, {}),)
         elif secret:
-            known_epochs = epochs.join_epochs(folder, secret)
+            known_epochs = folder_keys.join_epochs(folder, secret)
         else:
             raise InvalidInput("another machine uses this folder; give its phrase, which 'hivemind sync phrase' shows")
         return DeviceState(
             location=plan.location, name=validate_label(name, "the machine's name"), directory=new_name(),
-            device=self._store.device, private_key=keys.new_private_key(), epochs=known_epochs,
+            device=self._store.device, private_key=folder_keys.new_private_key(), epochs=known_epochs,
         )  # fmt: skip
 
     def _exchange(

@@ -21,6 +21,11 @@ REMOTE_REF = f"refs/remotes/origin/{BRANCH}"
 GIT_ADDRESS = ("git@", "ssh://", "https://", "http://", "file://", "git://")
 
 
+def new_name() -> str:
+    """Make a name for a file or directory that says nothing."""
+    return secrets.token_hex(8)
+
+
 class Folder:
     """A directory of Dropbox, iCloud, Syncthing, a network drive or a USB stick, which carries files to the others."""
 

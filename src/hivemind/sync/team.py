@@ -20,14 +20,19 @@ from hivemind.model.team import SyncResult, TeamStatus
 from hivemind.paths import HUB_FILE
 from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
-from hivemind.sync import team_exchange as sync
-from hivemind.sync.client import HubClient, parse_url
-from hivemind.sync.credentials import Credentials, load_credentials, lock_credentials, save_credentials
+from hivemind.sync import hub_client, team_exchange
+from hivemind.sync.hub_client import (
+    Credentials,
+    HubClient,
+    load_credentials,
+    lock_credentials,
+    parse_url,
+    save_credentials,
+)
 from hivemind.text.clean import validate_label
 
 if TYPE_CHECKING:
-    from hivemind.sync.hub_login import ChooseTeam
-    from hivemind.sync.sign_in import Announce
+    from hivemind.sync.hub_login import Announce, ChooseTeam
 
 CHANNEL_BY_TRUST = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: Channel.PERSON}
 """The channel of a published copy, so that it is trusted no more than its original."""
@@ -74,6 +79,8 @@ class Team:
         announce: "Announce", insecure: bool = False, progress: Progress = quietly,
     ) -> SyncResult:  # fmt: skip
         """Join a team with the identity provider of its hub, and sync; ``find_provider`` says which one that is."""
+        # Not at the top, here and below: HTTP and what opens a browser take 16 ms, and every command of a member of a
+        # team loads this module.
         from hivemind.sync import hub_login
 
         self._context.require_person("joining a team")
@@ -85,10 +92,7 @@ class Team:
 
     def find_provider(self, url: str, *, insecure: bool = False) -> ProviderOptions | None:
         """Ask a hub where its members sign in; None if they log in with tokens."""
-        # Not at the top, here and below: it needs HTTP and what opens a browser, and few commands need either.
-        from hivemind.sync import hub_login
-
-        return hub_login.find_provider(parse_url(url, insecure=insecure))
+        return hub_client.find_provider(parse_url(url, insecure=insecure))
 
     def _join(self, credentials: Credentials, progress: Progress) -> SyncResult:
         self._context.require_person("joining a team")
@@ -109,7 +113,7 @@ class Team:
 
                 revocation = hub_login.end_login(credentials.login)
             self._hub_file.unlink(missing_ok=True)
-        sync.leave(self._store)
+        team_exchange.leave(self._store)
         return revocation
 
     @property
@@ -133,13 +137,13 @@ class Team:
         credentials = self.credentials
         return HubClient(url=credentials.url, token=credentials.token) if credentials else None
 
-    def sync(self, transport: sync.Transport | None = None, *, progress: Progress = quietly) -> SyncResult:
+    def sync(self, transport: team_exchange.Transport | None = None, *, progress: Progress = quietly) -> SyncResult:
         """Push and pull what is new; an interrupted sync can be repeated."""
         try:
             transport = transport or self.hub
             if transport is None:
                 raise InvalidInput("this store belongs to no team; join one with 'hivemind team login URL'")
-            result = sync.synchronise(
+            result = team_exchange.synchronise(
                 self._store, transport, now=self._context.now, progress=progress,
                 # Erasures of others must also reach copies and quotes in this person's own memories.
                 follow=partial(
@@ -150,7 +154,7 @@ class Team:
             # An admin ended the access, so the copy must not answer until its lease ends. What was not sent stays.
             if self._store.membership is None:
                 raise
-            sync.leave(self._store)
+            team_exchange.leave(self._store)
             self._hub_file.unlink(missing_ok=True)
             raise AccessRevoked(f"{error}; the team's memories are deleted here, yours and unsent ones stay") from None
         self._correct_receipts(dict(result.refused))
@@ -202,7 +206,7 @@ class Team:
         entry_count = sync_state.count_entries(self._store.db, self._store.chain)
         waiting = max(0, entry_count - (member.pushed if member else 0))
         return TeamStatus(
-            membership=member, waiting=waiting, lease_ends_at=sync.compute_lease_end(member) if member else ""
+            membership=member, waiting=waiting, lease_ends_at=team_exchange.compute_lease_end(member) if member else ""
         )
 
     @property
@@ -213,11 +217,11 @@ class Team:
 
     def expire_lease(self) -> bool:
         """Delete the team's memories if the last sync is older than the lease; return whether it was."""
-        return sync.expire_lease(self._store, self._context.now)
+        return team_exchange.expire_lease(self._store, self._context.now)
 
     def is_lease_over(self) -> bool:
         """Whether the last sync is older than the lease."""
-        return sync.is_lease_over(self._store, self._context.now)
+        return team_exchange.is_lease_over(self._store, self._context.now)
 
     def _plan(self, memory: Memory) -> Publication:
         """Return what publishing a memory would send; raise an error if it must not be sent."""

@@ -8,15 +8,22 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
+from hivemind.context import Progress, quietly
 from hivemind.store import Store, chains, log, sync_state
-from hivemind.sync import epochs, keys
-from hivemind.sync.files import EPOCHS, HEAD, FormatTooNew, Head, new_name, pack_head, unpack_head
-from hivemind.sync.folders import Folder
-from hivemind.sync.reader import EraseFollowUp, EraseFromBackups, Progress, SegmentReader, count_waiting, load_segment
-from hivemind.sync.state import DeviceState
-from hivemind.sync.writer import SegmentWriter
+from hivemind.sync import folder_keys
+from hivemind.sync.folder_files import HEAD, DeviceState, FormatTooNew, Head, pack_head, unpack_head
+from hivemind.sync.folder_keys import EPOCHS
+from hivemind.sync.folder_segments import (
+    EraseFollowUp,
+    EraseFromBackups,
+    SegmentReader,
+    SegmentWriter,
+    count_waiting,
+    load_segment,
+)
+from hivemind.sync.folders import Folder, new_name
 
-UNREADABLE = (keys.SealBroken, FormatTooNew, ValueError, KeyError, TypeError, AttributeError)
+UNREADABLE = (folder_keys.SealBroken, FormatTooNew, ValueError, KeyError, TypeError, AttributeError)
 """What reading a head may raise: torn, of another key, or of a newer program."""
 EPOCH_SHIFT = 40
 """A head of a later epoch is newer, whatever its counter: a device that was removed knows only earlier keys."""
@@ -54,7 +61,7 @@ def exchange(
     follow: EraseFollowUp,
     clean: EraseFromBackups,
     save: Callable[[DeviceState], None],
-    progress: Progress = lambda count, total: None,
+    progress: Progress = quietly,
     removing: str = "",
 ) -> tuple[DeviceState, ExchangeReport]:
     """Read the others, publish what is new, and return the new state and a report; after ``settle_identity``.
@@ -126,7 +133,7 @@ def settle_identity(
 ) -> DeviceState:
     """Take in new keys, and give this device a new place if its store was restored, put back or copied."""
     # First, because a new epoch is sealed for the old place.
-    state = epochs.load_epochs(folder, state)
+    state = take_in_keys(folder, state)
     heads, _ = _read_heads(folder, state, [])
     if state.device != store.device:
         # What it published before is read back, because the backup may be older, and published under its new name.
@@ -152,6 +159,11 @@ def settle_identity(
         # A copy of this machine was restored from a backup, and took this directory for its own.
         return _begin_anew(state, store.device, former=state.former)
     return state
+
+
+def take_in_keys(folder: Folder, state: DeviceState) -> DeviceState:
+    """Take in the keys of epochs that other devices began; refused if this device was left out of the newest."""
+    return replace(state, epochs=folder_keys.load_epochs(folder, state.epochs, state.directory, state.private_key))
 
 
 def _find_foreign_head(folder: Folder, state: DeviceState) -> Head | None:
@@ -189,8 +201,8 @@ def _separate(store: Store, state: DeviceState, fork: int, *, former: tuple[str,
 
 def _begin_anew(state: DeviceState, device: str, *, former: tuple[str, ...]) -> DeviceState:
     return replace(
-        state, device=device, directory=new_name(), private_key=keys.new_private_key(), counter=0, head_digest="",
-        segments=(), position=0, former=tuple(sorted(set(former) - set(state.gone))),
+        state, device=device, directory=new_name(), private_key=folder_keys.new_private_key(), counter=0,
+        head_digest="", segments=(), position=0, former=tuple(sorted(set(former) - set(state.gone))),
     )  # fmt: skip
 
 
@@ -266,15 +278,15 @@ def _renew_epoch(
 ) -> DeviceState:
     """Begin an epoch if a device was removed, also if two devices removed others at the same time."""
     content = folder.read(state.epoch.file)
-    recipients = epochs.list_recipients(content) if content is not None else set()
+    recipients = folder_keys.list_recipients(content) if content is not None else set()
     if recipients is None:
         problems.append(f"{state.epoch.file}: the file of the key is torn; waiting for it to arrive whole")
     is_open = bool(_list_removed(state, staying) & (recipients or set()))
     if not is_due and not is_open:
         return state
     public_keys = {name: bytes.fromhex(state.public_keys[name]) for name in state.names}
-    own_key = {state.directory: keys.find_public_key(state.private_key)}
-    epoch = epochs.begin_epoch(folder, state.epoch, public_keys | own_key)
+    own_key = {state.directory: folder_keys.find_public_key(state.private_key)}
+    epoch = folder_keys.begin_epoch(folder, state.epoch, public_keys | own_key)
     return replace(state, epochs=(*state.epochs, epoch))
 
 
@@ -294,7 +306,7 @@ def _publish(
     new_state = replace(state, segments=segments, position=position, synchronised_at=now)
     head = Head(
         counter=state.counter, device=store.device, name=state.name,
-        public_key=keys.find_public_key(state.private_key).hex(), generation=state.generation,
+        public_key=folder_keys.find_public_key(state.private_key).hex(), generation=state.generation,
         segments=segments, read=state.read, missing=tuple(sorted(missing)), removed=state.removed,
         hashes={chain: sync_state.find_hash(store.db, chain, last) for chain, last in state.read.items()},
         moved=state.moved, gone=state.gone, has_left=state.has_left, written_at="",
