@@ -133,7 +133,7 @@ def list_settings() -> tuple[Setting, ...]:
             value=getattr(current, name),
             default=getattr(defaults, name),
             origin=origins.get(name, Origin.DEFAULT),
-            variable="" if name in FILE_ONLY else _variable_name(name),
+            variable="" if name in FILE_ONLY else _name_variable(name),
             meaning=meanings[name],
         )
         for name in NAMES
@@ -186,23 +186,23 @@ def _suggest_name(name: str) -> str:
     return did_you_mean(name, NAMES) or f" Settings: {', '.join(NAMES)}."
 
 
-def _variable_name(name: str) -> str:
+def _name_variable(name: str) -> str:
     return f"HIVEMIND_{name.upper()}"
 
 
 def _make_defaults(home: Path) -> Settings:
     """Settings with all defaults."""
-    return Settings(home=home, person=_login_name())
+    return Settings(home=home, person=_find_login_name())
 
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     values = {}
     for name in NAMES:
-        if name not in FILE_ONLY and (text := environ.get(_variable_name(name))):
+        if name not in FILE_ONLY and (text := environ.get(_name_variable(name))):
             try:
                 values[name] = parse_value(name, text)
             except InvalidInput as error:
-                raise InvalidInput(f"{_variable_name(name)} in the environment: {error}") from None
+                raise InvalidInput(f"{_name_variable(name)} in the environment: {error}") from None
     return values
 
 
@@ -230,7 +230,7 @@ def _read_file(defaults: Settings) -> dict[str, Any]:
     return values
 
 
-def _login_name() -> str:
+def _find_login_name() -> str:
     # In a container the user id may have no name; a service on Windows may have no variable with one.
     try:
         return getpass.getuser()

@@ -714,7 +714,7 @@ def test_whoever_works_on_a_file_hears_what_is_tied_to_it_however_the_link_was_w
     mind = open_mind(shop, writer=AGENT)
     mind.remember(JWT, links=[link])
 
-    heard = [calls.context(mind, {"files": [place]}) for place in (PATH, LINK, "shop/till.py")]
+    heard = [calls.get_context(mind, {"files": [place]}) for place in (PATH, LINK, "shop/till.py")]
 
     assert [JWT in text for text in heard] == [True, True, False]
 

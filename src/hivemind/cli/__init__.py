@@ -78,7 +78,7 @@ class Commands(framework.CommandGroup):
         if cmd_name in MODULES and cmd_name not in self.commands:
             module = importlib.import_module(f"{__name__}.commands.{MODULES[cmd_name]}")
             command = module.commands.commands[cmd_name]
-            self.add_command(framework.with_common_options(command, f"hivemind {cmd_name}"), cmd_name)
+            self.add_command(framework.add_common_options(command, f"hivemind {cmd_name}"), cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -97,7 +97,7 @@ class Commands(framework.CommandGroup):
 
 @click.group(
     cls=Commands,
-    params=framework.common_options(hidden=False),
+    params=framework.make_common_options(hidden=False),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

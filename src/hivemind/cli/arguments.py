@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from hivemind.cli.framework import store_name, wants
+from hivemind.cli.framework import get_store_name, wants
 from hivemind.cli.output import emit, summarise
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.hivemind import Hivemind
@@ -100,10 +100,10 @@ maybe_memory_argument = click.argument(
 
 def open_mind() -> Hivemind:
     """Open the store, as seen from the current directory."""
-    return Hivemind.open(store_name())
+    return Hivemind.open(get_store_name())
 
 
-def text_or_standard_input(text: str | None, what: str = "the text") -> str:
+def read_text(text: str | None, what: str = "the text") -> str:
     """The argument, or standard input where there is none."""
     if text is not None and text != "-":
         return text

@@ -12,6 +12,7 @@ import click
 
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable, did_you_mean
 from hivemind.text.clean import neutralise
+from hivemind.text.fence import format_error_for_agent
 
 EXIT_CODES: dict[type[HivemindError], int] = {
     InvalidInput: 2,
@@ -128,7 +129,7 @@ def wants(name: str) -> bool:
     return bool(ctx and ctx.meta.get(name))
 
 
-def store_name() -> str | None:
+def get_store_name() -> str | None:
     """The value of ``--store``."""
     name: str | None = click.get_current_context().find_root().obj
     return name
@@ -141,23 +142,23 @@ def _set_common_option(ctx: click.Context, param: click.Parameter, value: bool) 
         ctx.meta[param.name] = True
 
 
-def _option(*names: str, meaning: str, hidden: bool = False) -> click.Option:
+def _make_flag(*names: str, meaning: str, hidden: bool = False) -> click.Option:
     return click.Option(
         names, is_flag=True, is_eager=True, expose_value=False, callback=_set_common_option, help=meaning, hidden=hidden
     )
 
 
-def common_options(*, hidden: bool) -> list[click.Parameter]:
+def make_common_options(*, hidden: bool) -> list[click.Parameter]:
     """The options that every command takes, before its name and after it; after it, the rarer ones are not listed."""
     return [
-        _option("--json", meaning="Print JSON."),
-        _option("-q", "--quiet", meaning="Print only results: no confirmations, notes or progress."),
-        _option("--no-color", meaning="Print without colours, as NO_COLOR does.", hidden=hidden),
-        _option("--debug", meaning="Show the whole trace of an error.", hidden=hidden),
+        _make_flag("--json", meaning="Print JSON."),
+        _make_flag("-q", "--quiet", meaning="Print only results: no confirmations, notes or progress."),
+        _make_flag("--no-color", meaning="Print without colours, as NO_COLOR does.", hidden=hidden),
+        _make_flag("--debug", meaning="Show the whole trace of an error.", hidden=hidden),
     ]
 
 
-def with_common_options(command: click.Command, path: str) -> click.Command:
+def add_common_options(command: click.Command, path: str) -> click.Command:
     """The command and its subcommands with the common options; one without an example gets its bare name as one."""
     is_runnable = not isinstance(command, click.Group) or command.invoke_without_command
     if is_runnable and "\b" not in (command.help or ""):
@@ -166,9 +167,9 @@ def with_common_options(command: click.Command, path: str) -> click.Command:
     for param in command.params:
         if isinstance(param.type, click.Choice):
             param.type = SuggestingChoice(param.type.choices)
-    command.params += common_options(hidden=True)
+    command.params += make_common_options(hidden=True)
     for name, subcommand in getattr(command, "commands", {}).items():
-        with_common_options(subcommand, f"{path} {name}")
+        add_common_options(subcommand, f"{path} {name}")
     return command
 
 
@@ -188,7 +189,7 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
             # A closed pipe is noticed here; when Python ends, it would print a message of its own.
             sys.stdout.flush()
     except HivemindError as error:
-        raise CommandError(_describe(error), exit_code(error)) from error
+        raise CommandError(_describe(error), get_exit_code(error)) from error
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         ctx.exit(PIPE_CLOSED)
@@ -197,7 +198,7 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else ctx.command_path
         hint = "" if isinstance(error, UnknownCommand) else f" See '{where} --help'."
-        raise CommandError(f"{error.format_message()}{hint}", exit_code(InvalidInput())) from error
+        raise CommandError(f"{error.format_message()}{hint}", get_exit_code(InvalidInput())) from error
     except (click.ClickException, click.exceptions.Exit):
         raise
     except OSError as error:
@@ -212,21 +213,20 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
 
 def _describe(error: HivemindError) -> str:
     """The text of an error; memories quoted in it are fenced for an agent."""
-    # Imported here: whatever raised it has loaded the app already, and printing help should not (100 ms).
+    # Not at the top: whatever raised it has loaded this already, and help, which takes 60 ms, would take 20 ms more.
     from hivemind.agents.app_callers import agent_calls
-    from hivemind.text.fence import format_error_for_agent
 
     return format_error_for_agent(error) if agent_calls() else str(error)
 
 
-def exit_code(error: HivemindError) -> int:
+def get_exit_code(error: HivemindError) -> int:
     """The exit code for an error, by its class."""
     return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
 
 
 def _find_damage(ctx: click.Context) -> str:
     """What is wrong with the store, where that may be why something failed; empty if nothing is."""
-    # Imported here for the same reason as in _describe.
+    # Not at the top: only a failure needs it, and it takes 50 ms.
     from hivemind.maintenance import recovery
 
     name = ctx.find_root().obj
@@ -234,7 +234,7 @@ def _find_damage(ctx: click.Context) -> str:
 
 
 def _describe_unexpected(ctx: click.Context, error: Exception) -> str:
-    # Imported here for the same reason as in _describe.
+    # Not at the top: only a failure needs it, and it takes 6 ms.
     from hivemind.maintenance import crash_report
 
     if ctx.meta.get("debug"):

@@ -136,10 +136,10 @@ def print_text(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
-    click.echo(as_json(value, indent=2 if on_terminal() else None))
+    click.echo(format_json(value, indent=2 if on_terminal() else None))
 
 
-def as_json(value: Any, *, indent: int | None = None, terse: bool = False) -> str:
+def format_json(value: Any, *, indent: int | None = None, terse: bool = False) -> str:
     """A value as JSON, with control and invisible characters escaped."""
     return escape_json(json.dumps(to_plain(value, terse=terse), ensure_ascii=False, indent=indent))
 

@@ -76,7 +76,7 @@ class ReviewPrompt:
         while key != "q" and (position < len(self._queue) or self._decisions):
             if position < len(self._queue):
                 self._show(position)
-                choices = self._choices(self._queue[position])
+                choices = self._list_choices(self._queue[position])
             else:
                 # The last decision can be a slip too.
                 print_heading("End of the queue")
@@ -152,7 +152,7 @@ class ReviewPrompt:
                 label = summarise(side.memory, self._mind.checkout.label_elsewhere(side.memory.repo))
             note(f"   {label}")
 
-    def _choices(self, item: ReviewItem) -> dict[str, str]:
+    def _list_choices(self, item: ReviewItem) -> dict[str, str]:
         group_size = len(self._group(item))
         if item.sides:
             choices = {key: f"keep {key}" for key, _ in zip(SIDE_KEYS, item.sides, strict=False)}

@@ -45,7 +45,7 @@ class ToolServer:
                 "resources/templates/list": lambda params, caller: {"resourceTemplates": []},
                 "resources/read": self.read,
                 "prompts/list": lambda params, caller: {"prompts": tools.PROMPTS},
-                "prompts/get": self.prompt,
+                "prompts/get": self.get_prompt,
             },
         )
 
@@ -71,7 +71,7 @@ class ToolServer:
         text = self._run("context", {}, caller)
         return {"contents": [{"uri": tools.BRIEF, "mimeType": "text/markdown", "text": text}]}
 
-    def prompt(self, params: Json, caller: Caller) -> Json:
+    def get_prompt(self, params: Json, caller: Caller) -> Json:
         """Return memories about a task as a message of the user."""
         if params.get("name") != tools.PROMPTS[0]["name"]:
             raise WireError(INVALID_PARAMS, f"no prompt {params.get('name')!r}; there is 'context'")
@@ -91,7 +91,7 @@ class ToolServer:
     def _run(self, tool: str, arguments: Json, caller: Caller) -> str:
         calls = importlib.import_module("hivemind.mcp.calls")
         self._session = self._session or calls.ClientSession(self._store)
-        mind = self._session.mind(caller.client, caller.meta)
+        mind = self._session.open_mind(caller.client, caller.meta)
         text: str = calls.CALLS[tool](mind, arguments)
         return text
 

@@ -30,7 +30,7 @@ class ClientSession:
         self._client = ("", "")
         self._stop_watching: Callable[[], None] = lambda: None
 
-    def mind(self, client: str, meta: Mapping[str, Any]) -> Hivemind:
+    def open_mind(self, client: str, meta: Mapping[str, Any]) -> Hivemind:
         """Return the memory for a client, with what hooks have spooled since the last call."""
         directory, writer = client_of(client, meta)
         who = (writer.actor, writer.session_id)
@@ -93,7 +93,7 @@ def remember(mind: Mind, arguments: Arguments) -> str:
     return "\n".join([*lines, *filter(None, [mind.browse.sharing_note(memory)])])
 
 
-def context(mind: Mind, arguments: Arguments) -> str:
+def get_context(mind: Mind, arguments: Arguments) -> str:
     """Return the rules of the repository, memories about the task and its files, and related files."""
     files = arguments.get("files") or ()
     neighbours = [quote_text(f"{file.path} ({', '.join(file.why)})") for file in mind.code.neighbours(files)]
@@ -101,7 +101,7 @@ def context(mind: Mind, arguments: Arguments) -> str:
     return f"{text}\n\n{wrap_in_fence('Related files:', '; '.join(neighbours))}" if neighbours else text
 
 
-def trace(mind: Mind, arguments: Arguments) -> str:
+def store_trace(mind: Mind, arguments: Arguments) -> str:
     """Store what was done."""
     memory = mind.store_trace(
         action=arguments["action"],
@@ -154,7 +154,7 @@ def explain(mind: Mind, arguments: Arguments) -> str:
     return wrap_in_fence(DATA, "\n".join([*lines, f"recalled {plural(len(explanation.receipts), 'time')}"]))
 
 
-def session(mind: Mind, arguments: Arguments) -> str:
+def resume_session(mind: Mind, arguments: Arguments) -> str:
     """Return what is needed to continue a session."""
     return mind.sessions.handover(arguments.get("id") or "").text
 
@@ -162,12 +162,12 @@ def session(mind: Mind, arguments: Arguments) -> str:
 CALLS: dict[str, Callable[[Mind, Arguments], str]] = {
     "recall": recall,
     "remember": remember,
-    "context": context,
-    "trace": trace,
+    "context": get_context,
+    "trace": store_trace,
     "review": review,
     "forget": forget,
     "explain": explain,
-    "session": session,
+    "session": resume_session,
 }
 
 

@@ -22,26 +22,26 @@ INSTRUCTIONS = (
 KINDS = ["fact", "decision", "convention", "preference", "procedure", "requirement", "fix", "trace", "summary"]
 
 
-def _text(description: str = "") -> Json:
+def _describe_text(description: str = "") -> Json:
     return {"type": "string"} | ({"description": description} if description else {})
 
 
-def _list(description: str = "") -> Json:
-    return _text(description) | {"type": "array", "items": {"type": "string"}}
+def _describe_list(description: str = "") -> Json:
+    return _describe_text(description) | {"type": "array", "items": {"type": "string"}}
 
 
-def _one_of(*choices: str, description: str = "") -> Json:
-    return _text(description) | {"enum": list(choices)}
+def _describe_choice(*choices: str, description: str = "") -> Json:
+    return _describe_text(description) | {"enum": list(choices)}
 
 
-SCOPE = _one_of(
+SCOPE = _describe_choice(
     "user", "project", "team", description="user: all repositories; project: this one (default); team: shared"
 )
-ID = _text("Memory id or its first characters")
-LINKS = _list("Code it is about: path, path::symbol or module.name")
+ID = _describe_text("Memory id or its first characters")
+LINKS = _describe_list("Code it is about: path, path::symbol or module.name")
 
 
-def _tool(
+def _describe_tool(
     name: str, description: str, properties: Json, needs: tuple[str, ...] = (), *, is_read_only: bool = False
 ) -> Json:
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -54,74 +54,74 @@ def _tool(
 
 
 TOOLS: tuple[Json, ...] = (
-    _tool(
+    _describe_tool(
         "recall",
         "Search memories, then past sessions, about a question, error, file or symbol.",
         {
-            "query": _text("Question or keywords; quote exact phrases"),
+            "query": _describe_text("Question or keywords; quote exact phrases"),
             "kinds": {"type": "array", "items": {"enum": KINDS}},
-            "tags": _list(),
+            "tags": _describe_list(),
             "limit": {"type": "integer"},
-            "as_of": _text("Date: what was known then"),
+            "as_of": _describe_text("Date: what was known then"),
             "where": {"type": "object", "description": "Required metadata"},
             "everywhere": {"type": "boolean", "description": "Also other repositories, if the user allows it"},
         },
         ("query",),
         is_read_only=True,
     ),
-    _tool(
+    _describe_tool(
         "remember",
         "Store one thing worth knowing next time: a decision with its reason, a convention, a fix, a preference, "
         "a correction. One claim per call, understandable without this conversation.",
         {
-            "text": _text(),
+            "text": _describe_text(),
             # Traces have a tool of their own, and summaries are derived.
-            "kind": _one_of(*KINDS[:7]),
+            "kind": _describe_choice(*KINDS[:7]),
             "scope": SCOPE,
-            "tags": _list(),
-            "subject": _text("Name of a setting with one current value, e.g. deploy-target"),
+            "tags": _describe_list(),
+            "subject": _describe_text("Name of a setting with one current value, e.g. deploy-target"),
             "links": LINKS,
-            "replaces": _list("Ids of memories it replaces"),
-            "expires": _text("Date, or duration such as 28d"),
+            "replaces": _describe_list("Ids of memories it replaces"),
+            "expires": _describe_text("Date, or duration such as 28d"),
             "metadata": {"type": "object", "description": 'e.g. {"language": "Python"}'},
         },
         ("text",),
     ),
-    _tool(
+    _describe_tool(
         "context",
         "Call before starting a task: the rules of this repository, and memories about the task or its files.",
-        {"task": _text("What you are about to do"), "files": _list("Paths or path::symbol")},
+        {"task": _describe_text("What you are about to do"), "files": _describe_list("Paths or path::symbol")},
         is_read_only=True,
     ),
-    _tool(
+    _describe_tool(
         "trace",
         "Store what was done, why and with what result, for the next session.",
         {
-            "action": _text("What was done, in one line"),
-            "reasoning": _text("Why, and what you learned"),
-            "result": _text("success, failure, …"),
-            "tags": _list(),
+            "action": _describe_text("What was done, in one line"),
+            "reasoning": _describe_text("Why, and what you learned"),
+            "result": _describe_text("success, failure, …"),
+            "tags": _describe_list(),
             "links": LINKS,
         },
         ("action",),
     ),
-    _tool(
+    _describe_tool(
         "review",
         "List memories that need a person's review (disputed, stale, overdue, proposed); or decide one, if the user's "
         "settings let agents. To approve one side of a dispute settles it.",
-        {"decide": _one_of("approve", "reject"), "id": ID, "reason": _text()},
+        {"decide": _describe_choice("approve", "reject"), "id": ID, "reason": _describe_text()},
     ),
-    _tool(
+    _describe_tool(
         "forget",
         "Forget a memory that is wrong or outdated; a person can restore it.",
-        {"id": ID, "reason": _text()},
+        {"id": ID, "reason": _describe_text()},
         ("id",),
     ),
-    _tool("explain", "Explain a memory: sources, versions, status.", {"id": ID}, ("id",), is_read_only=True),
-    _tool(
+    _describe_tool("explain", "Explain a memory: sources, versions, status.", {"id": ID}, ("id",), is_read_only=True),
+    _describe_tool(
         "session",
         "Continue earlier work: the prompts, changes, failures and open ends of the last session here, or a given one.",
-        {"id": _text("Session id; default: the last one here")},
+        {"id": _describe_text("Session id; default: the last one here")},
         is_read_only=True,
     ),
 )
@@ -157,8 +157,8 @@ def describe_unknown_tool(name: Any) -> str:
     return f"no tool {name!r}; use one of {', '.join(tool['name'] for tool in TOOLS)}"
 
 
-def check_arguments(tool: Json, arguments: Any) -> str:
-    """Return what is wrong with the arguments of a call and how to fix it; empty if nothing is."""
+def check_arguments(tool: Json, arguments: Any) -> str | None:
+    """Return what is wrong with the arguments of a call and how to fix it; None if nothing is."""
     schema = tool["inputSchema"]
     if not isinstance(arguments, dict):
         return "the arguments must be an object"
@@ -170,26 +170,26 @@ def check_arguments(tool: Json, arguments: Any) -> str:
             return f"{tool['name']} takes no {name!r}; it takes {', '.join(schema['properties'])}"
         if value is not None and (expectation := _find_mismatch(schema["properties"][name], value)):
             return f"{name} must be {expectation}"
-    return ""
+    return None
 
 
-def _find_mismatch(schema: Json, value: Any) -> str:
-    """Return what a value must be; empty if it is."""
+def _find_mismatch(schema: Json, value: Any) -> str | None:
+    """Return what a value must be; None if it is."""
     if "enum" in schema:
-        return "" if value in schema["enum"] else f"one of {', '.join(schema['enum'])}"
+        return None if value in schema["enum"] else f"one of {', '.join(schema['enum'])}"
     match schema["type"]:
         case "array":
             if not isinstance(value, list):
                 return "a list"
-            expectation = next(filter(None, (_find_mismatch(schema["items"], item) for item in value)), "")
-            return f"a list, each {expectation}" if expectation else ""
+            expectation = next(filter(None, (_find_mismatch(schema["items"], item) for item in value)), None)
+            return f"a list, each {expectation}" if expectation else None
         case "integer":
             # Not isinstance: true and false are integers in Python.
             is_valid = type(value) is int and abs(value) < NUMBER_LIMIT
-            return "" if is_valid else f"a whole number below {NUMBER_LIMIT:,}"
+            return None if is_valid else f"a whole number below {NUMBER_LIMIT:,}"
         case "object":
-            return "" if isinstance(value, dict) else "an object"
+            return None if isinstance(value, dict) else "an object"
         case "boolean":
-            return "" if isinstance(value, bool) else "true or false"
+            return None if isinstance(value, bool) else "true or false"
         case _:
-            return "" if isinstance(value, str) else "text"
+            return None if isinstance(value, str) else "text"

@@ -10,7 +10,7 @@ import click
 
 from hivemind.cli import arguments, output
 from hivemind.cli.arguments import open_mind
-from hivemind.cli.framework import store_name
+from hivemind.cli.framework import get_store_name
 from hivemind.errors import InvalidInput
 from hivemind.hivemind import Hivemind
 from hivemind.model.code import SymbolChange
@@ -250,7 +250,7 @@ def sql(statement: str) -> None:
     \b
     hivemind sql "SELECT kind, count(*) FROM agent_memory GROUP BY kind"
     """
-    with connect(store_name()) as connection:
+    with connect(get_store_name()) as connection:
         result = connection.execute(statement)
     rows = [[_describe_cell(name, cell) for name, cell in zip(result.columns, row, strict=True)] for row in result]
     values = [{name: _list_numbers(name, cell) for name, cell in row.items()} for row in result.dictionaries()]

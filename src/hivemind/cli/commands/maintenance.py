@@ -9,7 +9,7 @@ import click
 
 from hivemind.cli import output
 from hivemind.cli.arguments import confirm, open_mind, yes_option
-from hivemind.cli.framework import CommandGroup, store_name
+from hivemind.cli.framework import CommandGroup, get_store_name
 from hivemind.errors import InvalidInput
 from hivemind.maintenance import recovery
 from hivemind.model.codec import to_plain
@@ -151,7 +151,7 @@ def doctor(quick: bool) -> None:
     The exit code is 1 if something is wrong.
     """
     with output.progress("Checking"):
-        findings = recovery.doctor(store_name(), quick=quick)
+        findings = recovery.doctor(get_store_name(), quick=quick)
     rows = [["ok" if f.is_well else "WRONG", f.what, f.detail, f.remedy] for f in findings]
     output.emit_rows(findings, ["", "check", "result", "what to do"], rows)
     sys.exit(0 if all(finding.is_well for finding in findings) else 1)
@@ -217,7 +217,7 @@ def restore_backup(file: str, yes: bool) -> None:
     """
     confirm(f"Replace the store with {file}?", yes=yes)
     with output.progress("Restoring"):
-        result = recovery.restore_backup(file, store_name())
+        result = recovery.restore_backup(file, get_store_name())
     exclusions = f"; {result.kept_out:,} newer erasures and rejections kept" if result.kept_out else ""
     before = f"\nThe store as it was before: {result.before}" if result.before else ""
     output.emit(result, f"Restored {plural(result.entries, 'log entry')}{exclusions}.{before}")
@@ -239,7 +239,7 @@ def repair(rebuild: bool) -> None:
         output.emit({"rebuilt": True}, "Rebuilt all tables from the log.")
         return
     with output.progress("Repairing"):
-        result = recovery.repair(store_name())
+        result = recovery.repair(get_store_name())
     if not result.before:
         output.emit(result, f"{plural(result.entries, 'entry')} in the log, none lost; the tables match the log.")
         return

@@ -5,7 +5,7 @@ import os
 import click
 
 from hivemind import mcp
-from hivemind.cli.framework import store_name
+from hivemind.cli.framework import get_store_name
 
 commands = click.Group()
 
@@ -19,4 +19,4 @@ def command(home: str | None) -> None:
     """
     if home:
         os.environ["HIVEMIND_HOME"] = home
-    mcp.main(store_name())
+    mcp.main(get_store_name())

@@ -45,7 +45,7 @@ def remember(text: str | None, **options: Any) -> None:
     git log -1 --format=%B | hivemind remember --kind decision
     """
     with open_mind() as mind:
-        memory = mind.remember(arguments.text_or_standard_input(text), **options)
+        memory = mind.remember(arguments.read_text(text), **options)
         conflicts = mind.browse.possible_conflicts(memory)
         more = {"may_conflict": [other.id for other in conflicts], "redacted": memory.redacted}
         output.emit(to_plain(memory) | more, f"Remembered {output.summarise(memory)}")
@@ -97,7 +97,7 @@ def recall(question: str | None, why: bool, **options: Any) -> None:
     hivemind recall "user login" --where language=Python
     """
     with open_mind() as mind:
-        result = mind.recall(arguments.text_or_standard_input(question, "the question"), **options)
+        result = mind.recall(arguments.read_text(question, "the question"), **options)
         caveat = mind.browse.search_caveat()
     if caveat:
         output.note(caveat)

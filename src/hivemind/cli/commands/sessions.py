@@ -202,7 +202,7 @@ def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
         title = _format_title(summary, mind.checkout.label_elsewhere(summary.repo))
     if wants("json"):
         for observation in observations:
-            click.echo(output.as_json(observation, terse=True))
+            click.echo(output.format_json(observation, terse=True))
         return
     with nullcontext() if step or speed else output.page_output(), output.fence_for_agent():
         output.print_text(title)

@@ -145,7 +145,7 @@ def use(name: str) -> None:
     hivemind config model use none
     """
     with open_mind() as mind:
-        _emit_model(mind.maintenance.use_model(_model_setting(name)))
+        _emit_model(mind.maintenance.use_model(_parse_model(name)))
 
 
 @model.command("catch-up")
@@ -169,12 +169,12 @@ def compare(names: tuple[str, ...]) -> None:
     hivemind config model compare built-in https://host/v1#name
     """
     with open_mind() as mind, progress("Comparing"):
-        comparisons = mind.maintenance.compare_models([_model_setting(name) for name in names])
+        comparisons = mind.maintenance.compare_models([_parse_model(name) for name in names])
     rows = [[result.name, f"{result.found:.3f}", f"{result.milliseconds:.1f}"] for result in comparisons]
     emit_rows(comparisons, ["model", "finds (MRR)", "ms a text"], rows)
 
 
-def _model_setting(name: str) -> str:
+def _parse_model(name: str) -> str:
     return "" if name == "built-in" else name
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from hivemind.cli.framework import store_name
+from hivemind.cli.framework import get_store_name
 from hivemind.cli.output import note, print_text
 from hivemind.hivemind import Hivemind
 from hivemind.settings import Settings
@@ -22,15 +22,15 @@ def command(port: int, no_open: bool) -> None:
 
     Reachable from this machine only. The link works once; the browser that opens it stays signed in for 30 days.
     """
-    settings, store, directory = Settings.load(), store_name(), Path.cwd()
+    settings, store, directory = Settings.load(), get_store_name(), Path.cwd()
 
     def open_store() -> Hivemind:
         return Hivemind.open(store, directory=directory, settings=settings)
 
-    def ready(link: str, was_used: Callable[[], bool]) -> None:
+    def announce(link: str, was_used: Callable[[], bool]) -> None:
         print_text(link)
         if not no_open and local.open_browser(settings.home, link, was_used):
             note("Your browser opens it; if it cannot, open the link yourself.")
         note("Stop with Ctrl-C.")
 
-    local.serve(settings.home, settings.person, open_store, port=port, ready=ready)
+    local.serve(settings.home, settings.person, open_store, port=port, ready=announce)
