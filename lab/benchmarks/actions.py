@@ -87,7 +87,7 @@ def _check_out(repository: Path, tree: Path, before: str) -> None:
 
 def _learn(mind: Hivemind, views: Sequence[SessionView], since: str) -> None:
     """Store what is known before the second half, and approve all of it."""
-    mind.sessions.import_git(since=since)
+    mind.learning.import_git(since=since)
     mind.files.sync_instructions()
     for proposal in [proposal for view in views for name in DETECTORS for proposal in DETECTORS[name](view)]:
         # A secret, or a text that is too long.

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from hivemind.agents.agent_setup import Agents
     from hivemind.code.code import Code
     from hivemind.erase.erasures import Erasures
+    from hivemind.learning.learning import Learning
     from hivemind.maintenance.maintenance import Maintenance
     from hivemind.memory.remember import Memories
     from hivemind.model.erasure import Erasure
@@ -114,9 +115,20 @@ class Mind(Closeable):
     """The health of the store, its backups, and the embedding model."""
     review: "cached_property[Review]" = component("review.review", "Review")
     """The review queue, and decisions about many memories."""
-    sessions: "cached_property[Sessions]" = component("sessions.sessions", "Sessions")
-    """Sessions of agents, and what is learned from them."""
+    learning: "cached_property[Learning]" = component("learning.learning", "Learning")
+    """Learning from sessions, commits and agents' notes."""
     _answers: "cached_property[Answers]" = component("recall.answers", "Answers")
+
+    @cached_property
+    def sessions(self) -> "Sessions":
+        """Sessions of agents: list, search, show, hand over, import."""
+        sessions: Sessions = when_called("sessions.sessions", "Sessions")(
+            self._context,
+            # Not the method itself, whose module would be imported at once.
+            answer=lambda query: self._answers.search_sessions(query),  # noqa: PLW0108
+            learn=lambda factory: self.learning.learn_from_resting(factory).proposed,
+        )
+        return sessions
 
     # These two are written out, because a hub overrides them.
     @cached_property

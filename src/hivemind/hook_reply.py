@@ -90,7 +90,7 @@ def _brief(mind: Hivemind, request: HookRequest) -> str:
             brief_marker.mark_briefed(home, request.session)
     # A session that starts, or goes on after a compaction, has not heard what it was told before.
     cue_file.forget_session(home, request.session)
-    if mind.sessions.waits_to_learn():
+    if mind.learning.waits_to_learn():
         background.start("learn")
     return "\n\n".join(filter(None, (mind.brief().text, _take_login_notice(Path(home)))))
 

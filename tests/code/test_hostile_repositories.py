@@ -97,7 +97,7 @@ def work(mind: Hivemind) -> None:
     mind.remember("login answers 1", links=["app.py::login"])
     mind.code.index()
     mind.files.sync_instructions()
-    mind.sessions.import_git()
+    mind.learning.import_git()
     mind.brief()
     mind.recall("what does login answer?")
     mind.code.stale()

@@ -398,14 +398,14 @@ def test_what_is_learned_from_commits_brings_nothing_back(open_mind: Open, make_
         git(root, "commit", "-m", f"Fix the {name}\n\nWe decided to pay because {text}.")
 
     commit("invoices", VALUE)
-    assert mind.sessions.import_git().learned >= 1
+    assert mind.learning.import_git().learned >= 1
     learned = [one for one in mind.list(everywhere=True) if "Zabrowski" in one.text]
     assert learned
     for one in learned:
         give_verdict(mind, verdict, one.id)
     commit("receipts", OTHER)
 
-    mind.sessions.import_git()
+    mind.learning.import_git()
 
     assert not [text for text in standing(mind) if "Zabrowski" in text]
     assert [text for text in standing(mind) if "Quillfeather" in text]

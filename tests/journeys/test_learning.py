@@ -71,8 +71,8 @@ def test_distilling_twice_changes_nothing(open_mind: Open, make_repository: Any,
     mind.sessions.import_transcripts(home=tmp_path / "user")
     events = mind.maintenance.stats().events
 
-    again = mind.sessions.learn("s1")
-    nothing_new = mind.sessions.learn()
+    again = mind.learning.learn("s1")
+    nothing_new = mind.learning.learn()
 
     assert (again.sessions, again.proposed, again.known) == (1, 0, 3)
     assert nothing_new.sessions == 0
@@ -89,7 +89,7 @@ def test_the_same_lesson_of_another_session_counts_for_the_first_and_is_not_kept
 
     mind.sessions.import_transcripts(home=tmp_path / "user")
     events = mind.maintenance.stats().events
-    mind.sessions.learn("s2")
+    mind.learning.learn("s2")
 
     [procedure] = [memory for memory in mind.list() if memory.kind is Kind.PROCEDURE]
     assert {source.session_id for source in procedure.sources} == {"s1", "s2"}
@@ -121,7 +121,7 @@ def test_a_session_that_goes_on_is_distilled_when_it_rests(
 
     going_on = mind.sessions.import_transcripts(home=tmp_path / "user")
     clock.advance(minutes=20)
-    rested = mind.sessions.learn()
+    rested = mind.learning.learn()
 
     assert going_on.learned == 0
     assert (rested.sessions, rested.proposed) == (1, 3)
@@ -142,8 +142,8 @@ def test_what_a_session_taught_can_be_rolled_back_and_a_rejected_lesson_stays_ou
     later = mind.sessions.import_transcripts(home=tmp_path / "user")
     mind.review.rollback(Selection(session="s1"))
     gone = mind.list(statuses=[Status.PROPOSED])
-    again = mind.sessions.learn("s1")
-    from_the_other = mind.sessions.learn("s2")
+    again = mind.learning.learn("s1")
+    from_the_other = mind.learning.learn("s2")
 
     assert (later.learned, gone, again.proposed) == (0, (), 0)
     assert (from_the_other.proposed, from_the_other.refused) == (2, 1)

@@ -15,10 +15,10 @@ import pytest
 from hivemind import Hivemind, Kind
 from hivemind.cli.review_prompt import ReviewPrompt
 from hivemind.errors import NotFound
+from hivemind.learning.proposals import Outcome, propose
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source
 from hivemind.model.review import Selection
-from hivemind.sessions.sessions import Outcome, propose
 from hivemind.transfer.skill_files import name_skill, render_skill
 from tests.command_line import run, run_json
 from tests.conftest import Open, git

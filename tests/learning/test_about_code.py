@@ -102,7 +102,7 @@ def test_a_commit_is_about_the_functions_it_changed(shop: Path, open_mind: Open)
     commit(shop, "Fix negative change at the till\n\nThe machine stopped because it was asked for less than nothing.")
     mind = open_mind(shop)
 
-    mind.sessions.import_git()
+    mind.learning.import_git()
 
     [fix] = mind.list(statuses=[Status.PROPOSED])
     assert labels(fix) == ["shop/till.py::change"]

@@ -1,9 +1,9 @@
 """Of several decisions about one thing in different sessions, the last one stands."""
 
 from hivemind import Hivemind, Kind
+from hivemind.learning.proposals import Outcome, propose
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source, Status
-from hivemind.sessions.sessions import Outcome, propose
 
 REDIS = "We chose Redis for the job queue, because it is fast."
 SQLITE = "We chose SQLite for the job queue rather than Redis, because it runs offline."

@@ -7,8 +7,8 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.errors import InvalidInput, Refused, Unavailable
-from hivemind.learning.examine import LONGEST_SESSION, build_question, parse_answer
 from hivemind.learning.session_view import SessionView
+from hivemind.learning.with_agent import LONGEST_SESSION, build_question, parse_answer
 from hivemind.model.memory import Kind
 from hivemind.settings import Settings
 from tests.command_line import run
@@ -87,8 +87,8 @@ def test_nothing_is_sent_beyond_the_daily_limit(
         view(mind, session, tmp_path)
 
         with pytest.raises(Refused, match="learn_with_daily"):
-            mind.sessions.learn_with("claude")
-        assert mind.sessions.examinations() == ()
+            mind.learning.learn_with("claude")
+        assert mind.learning.examinations() == ()
 
 
 def test_an_agent_that_is_not_installed_or_not_known_gets_nothing(
@@ -98,15 +98,15 @@ def test_an_agent_that_is_not_installed_or_not_known_gets_nothing(
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(Unavailable, match="install Claude Code"):
-        mind.sessions.learn_with("claude")
+        mind.learning.learn_with("claude")
     with pytest.raises(InvalidInput, match="Did you mean claude"):
-        mind.sessions.learn_with("claud")
-    assert mind.sessions.examinations() == ()
+        mind.learning.learn_with("claud")
+    assert mind.learning.examinations() == ()
 
 
 def test_an_agent_may_not_send_sessions_to_another(open_mind: Open) -> None:
     with pytest.raises(Refused, match="only a person"):
-        open_mind(writer=AGENT).sessions.learn_with("claude")
+        open_mind(writer=AGENT).learning.learn_with("claude")
 
 
 def test_the_command_line_says_that_nothing_was_sent_yet() -> None:

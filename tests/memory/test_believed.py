@@ -4,10 +4,9 @@ import pytest
 
 from hivemind import Hivemind, Kind
 from hivemind.errors import InvalidInput
-from hivemind.learning import distil
+from hivemind.learning.proposals import Outcome, parse_believed, propose
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source, Status, Trust
-from hivemind.sessions.sessions import Outcome, propose
 
 
 def found(confidence: float) -> Proposal:
@@ -39,7 +38,7 @@ def test_only_what_the_settings_believe_becomes_active_by_itself(
         [found(confidence)],
         mind.repository.id,
         outcome,
-        trust=distil.parse_believed(setting),
+        trust=parse_believed(setting),
     )
 
     (memory,) = mind.list()
@@ -48,4 +47,4 @@ def test_only_what_the_settings_believe_becomes_active_by_itself(
 
 def test_a_setting_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"commands:0\.9"):
-        distil.parse_believed("commands:often")
+        parse_believed("commands:often")

@@ -51,7 +51,7 @@ HERE_ALONE: dict[str, Callable[..., Any]] = {
     "session by prefix": lambda mind, one: mind.sessions.show("s"),
     "handover": lambda mind, one: mind.sessions.handover("session-of-a"),
     "session state": lambda mind, one: mind.sessions.state("session-of-a"),
-    "distil": lambda mind, one: mind.sessions.learn("session-of-a"),
+    "distil": lambda mind, one: mind.learning.learn("session-of-a"),
 }
 
 
@@ -169,7 +169,7 @@ def test_agents_may_not_look_everywhere_unless_the_users_file_says_so(
         "sessions": lambda: agent.sessions.list(everywhere=True),
         "session": lambda: agent.sessions.show("session-of-a", everywhere=True),
         "handover": lambda: agent.sessions.handover("session-of-a", everywhere=True),
-        "distil": lambda: agent.sessions.learn("session-of-a", everywhere=True),
+        "distil": lambda: agent.learning.learn("session-of-a", everywhere=True),
         "receipts": lambda: agent.history.receipts(everywhere=True),
         "log": lambda: agent.history.log(everywhere=True),
         "export": lambda: list(agent.files.export_lines(everywhere=True)),

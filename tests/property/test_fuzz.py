@@ -164,7 +164,7 @@ def test_whatever_hooks_leave_the_store_still_opens(open_mind: Open, home: Path,
 
     with open_mind() as mind:
         kept = mind.remember("The store is open")
-        mind.sessions.learn()
+        mind.learning.learn()
 
         assert mind.show(kept.id).text == "The store is open"
     assert not (home / spool.SPOOL_FILE).exists()

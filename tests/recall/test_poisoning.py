@@ -72,7 +72,7 @@ def by_commits(mind: Hivemind, repo: Path, texts: Sequence[str]) -> None:
         (repo / "a.py").write_text(f"x = {number}\n")
         git(repo, "add", "a.py")
         git(repo, "commit", "-m", f"fix: {text.strip().splitlines()[0]}\n\nWe decided this because {text}")
-    mind.sessions.import_git()
+    mind.learning.import_git()
 
 
 UNTRUSTED: dict[str, Way] = {
@@ -103,7 +103,7 @@ def test_nothing_from_an_untrusted_way_is_believed(
     UNTRUSTED[way](mind, repo, texts)
     mind.sessions.take_in_spool()
     clock.advance(hours=1)
-    mind.sessions.learn()
+    mind.learning.learn()
 
     brief = mind.brief().text
     asked = [mind.recall(text[:500]).text for text in texts[:40] if text.strip()]

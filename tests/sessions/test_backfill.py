@@ -187,8 +187,8 @@ def test_commits_become_proposals_with_their_reasons(open_mind: Open, make_repos
     commit(root, "fix typo because it hurts", "b.py")
     mind = open_mind(root)
 
-    done = mind.sessions.import_git()
-    again = mind.sessions.import_git()
+    done = mind.learning.import_git()
+    again = mind.learning.import_git()
     found = {memory.kind: memory for memory in mind.list()}
 
     assert (done.commits, done.learned, again.learned) == (4, 2, 0)
@@ -203,17 +203,17 @@ def test_commits_become_proposals_with_their_reasons(open_mind: Open, make_repos
 
 def test_a_directory_without_a_history_says_so(open_mind: Open, tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="not a git repository"):
-        open_mind(tmp_path).sessions.import_git()
+        open_mind(tmp_path).learning.import_git()
 
 
 def test_what_commits_taught_can_be_rolled_back_as_a_whole_and_stays_so(open_mind: Open, make_repository: Any) -> None:
     root = make_repository("api")
     commit(root, FIXED)
     mind = open_mind(root)
-    done = mind.sessions.import_git()
+    done = mind.learning.import_git()
 
     mind.review.rollback(Selection(batch=done.batch))
-    again = mind.sessions.import_git()
+    again = mind.learning.import_git()
 
     assert done.learned == 1
     assert again.learned == 0
@@ -224,11 +224,11 @@ def test_a_rejected_lesson_from_a_commit_stays_out(open_mind: Open, make_reposit
     root = make_repository("api")
     commit(root, FIXED)
     mind = open_mind(root)
-    mind.sessions.import_git()
+    mind.learning.import_git()
     mind.reject(mind.list()[0].id)
     commit(root, FIXED, content="again")
 
-    again = mind.sessions.import_git()
+    again = mind.learning.import_git()
 
     assert again.learned == 0
     assert [memory.status for memory in mind.list()] == [Status.RETRACTED]

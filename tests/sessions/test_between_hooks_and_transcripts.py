@@ -63,7 +63,7 @@ def test_what_hooks_do_not_tell_is_read_from_the_transcript_before_learning(
     mind = open_mind(repository)
     before = mind.sessions.show("s1")[1]
 
-    learned = mind.sessions.learn("s1")
+    learned = mind.learning.learn("s1")
 
     after = mind.sessions.show("s1")[1]
     assert [one.text for one in before if one.seen == "reply"] == []

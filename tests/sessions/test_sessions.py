@@ -10,9 +10,9 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.errors import NotFound
+from hivemind.learning.proposals import Outcome, propose
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind, Source
-from hivemind.sessions.sessions import Outcome, propose
 from hivemind.settings import Settings
 from tests.command_line import residue, run, run_json
 from tests.conftest import PERSON, Clock, Open

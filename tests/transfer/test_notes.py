@@ -267,7 +267,7 @@ def test_notes_are_imported_and_undone_from_the_command_line(
 def test_learning_reads_notes_too(mind: Hivemind, tmp_path: Path) -> None:
     write(claude_folder(Path.home(), tmp_path) / "MEMORY.md", "- The staging server is called heron\n")
 
-    report = mind.sessions.learn()
+    report = mind.learning.learn()
 
     assert report.proposed == 1
     assert [memory.text for memory in proposals(mind)] == ["The staging server is called heron"]

@@ -10,7 +10,7 @@ from hivemind.agents.file_changes import FileChange
 from hivemind.code.app_staleness import EVERY, stale_memories
 from hivemind.context import Context, checked_reason
 from hivemind.errors import InvalidInput, NotFound
-from hivemind.learning.distil import find_detector
+from hivemind.learning.proposals import find_detector
 from hivemind.memory import verdicts
 from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derive_id, shorten_id

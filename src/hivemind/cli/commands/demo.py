@@ -154,7 +154,7 @@ class _DemoBuilder:
         for session in (session for session in sessions if session["days_ago"] <= change_day):
             self._play_session(session)
         with self._open(days_ago=0.1) as mind:
-            mind.sessions.learn()
+            mind.learning.learn()
             mind.maintenance.catch_up(include_sessions=True)
 
     def _open(self, *, days_ago: float, agent: str = "", session: str = "", directory: Path | None = None) -> Hivemind:

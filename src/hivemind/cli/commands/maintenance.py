@@ -54,7 +54,7 @@ def status(counts: bool, tokens: bool, learning: bool) -> None:
         elif tokens:
             emit_report = partial(_emit_tokens, mind.history.tokens_spent())
         elif learning:
-            emit_report = partial(_emit_learning, mind.sessions.examinations())
+            emit_report = partial(_emit_learning, mind.learning.examinations())
         else:
             report = mind.maintenance.status()
             emit_report = partial(output.emit, report, partial(_print_status, report, mind.repository))

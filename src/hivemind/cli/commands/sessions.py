@@ -62,7 +62,7 @@ def learn(session: str, everywhere: bool, agent: str | None, limit: int) -> None
         _learn_with(agent, session, limit)
         return
     with open_mind() as mind, output.progress("Learning") as advance:
-        report = mind.sessions.learn(session, everywhere=everywhere, progress=advance)
+        report = mind.learning.learn(session, everywhere=everywhere, progress=advance)
         mind.maintenance.start_catching_up()
     proposals = f"{plural(report.proposed, 'new proposal')}, {report.known:,} already known"
     summary = f"Read {plural(report.sessions, 'session')}: {proposals}."
@@ -80,7 +80,7 @@ def _learn_with(agent: str, session: str, limit: int) -> None:
         output.note(f"Sending {size:,} characters of session {target.id[:12]} ({task}) to {title} and its provider.")
 
     with open_mind() as mind:
-        report = mind.sessions.learn_with(agent, session, limit=limit, announce=announce)
+        report = mind.learning.learn_with(agent, session, limit=limit, announce=announce)
     summary = f"{report.agent} read {plural(report.sessions, 'session')}: {plural(report.proposed, 'new proposal')}."
     output.emit(report, summary if report.sessions else "There is no session here that an agent has not read yet.")
     if report.dropped:

@@ -70,7 +70,7 @@ def _preview() -> None:
         }
         # Outside a git repository there are no commits to offer.
         with suppress(HivemindError):
-            reports["git"] = mind.sessions.import_git(dry_run=True)
+            reports["git"] = mind.learning.import_git(dry_run=True)
     rows = [[f"hivemind import {source}", _summarise(report)] for source, report in reports.items()]
     rows.append(["hivemind import FILE", "memories that 'hivemind export' wrote; - reads standard input"])
     rows.append(["hivemind import --from TOOL PATH", f"the store of another memory tool: {', '.join(IMPORT_TOOLS)}"])
@@ -125,7 +125,7 @@ def import_git(since: str, dry_run: bool) -> None:
     hivemind import git --since 6w
     """
     with open_mind() as mind, progress("Reading"):
-        report = mind.sessions.import_git(since=since, dry_run=dry_run)
+        report = mind.learning.import_git(since=since, dry_run=dry_run)
     _report(report, dry_run=dry_run)
 
 

@@ -1,11 +1,13 @@
-"""Turns what detectors propose into events, each proposal once."""
+"""Proposals: what detectors and agents found, recorded once each, to be reviewed."""
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import Enum, auto
 from typing import NamedTuple
 
+from hivemind.context import Context
 from hivemind.errors import InvalidInput
 from hivemind.learning.commits import COMMIT_DETECTORS
 from hivemind.learning.detectors import DETECTORS
@@ -40,6 +42,41 @@ class ProposalResult(NamedTuple):
 
     fate: Fate
     events: list[Event]
+
+
+class Outcome(Counter[tuple[Fate, str]]):
+    """How many proposals of each detector were new, known and refused."""
+
+    def count(self, fate: Fate) -> int:
+        """Count the proposals of all detectors with this fate."""
+        return sum(number for (other, _), number in self.items() if other is fate)
+
+
+def propose(
+    context: Context,
+    factory: EventFactory,
+    proposals: Iterable[Proposal],
+    repo: str,
+    outcome: Outcome,
+    *,
+    anchors: Mapping[str, tuple[Anchor, ...]] | None = None,
+    trust: Mapping[str, float] = NO_TRUSTED_DETECTORS,
+) -> None:
+    """Record proposals, each as a whole; proposing the same twice changes nothing.
+
+    ``anchors`` are by memory id.
+    """
+
+    def record(proposal: Proposal) -> None:
+        result = make_proposal(
+            context.store, factory, proposal, owner=context.settings.person, repo=repo,
+            minimum_confidences=trust, anchors=(anchors or {}).get(proposal.memory_id, ()),
+        )  # fmt: skip
+        if result.events:
+            context.record(result.events)
+        outcome[result.fate, proposal.detector] += 1
+
+    context.store.db.write_in_turns(proposals, record)
 
 
 def make_proposal(
