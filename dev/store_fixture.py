@@ -1,6 +1,6 @@
 """Writes a small store of today's format to tests/fixtures/stores/, where every later version must be able to open it.
 
-python dev/store_fixture.py     after raising FORMAT in store/__init__.py or VERSION in store/projector.py
+python dev/store_fixture.py     after raising FORMAT in store/store.py or VERSION in store/projector.py
 """
 
 import gzip
@@ -14,7 +14,8 @@ from hivemind.hivemind import Hivemind
 from hivemind.model.memory import Kind
 from hivemind.model.scope import Scope
 from hivemind.settings import Settings
-from hivemind.store import FILE, FORMAT, projector
+from hivemind.store import projector
+from hivemind.store.store import FILE, FORMAT
 
 STORES = Path(__file__).parents[1] / "tests" / "fixtures" / "stores"
 REMOTE = "https://example.org/acme/shop.git"

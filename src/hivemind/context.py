@@ -22,9 +22,10 @@ from hivemind.model.recall import Detail, Query
 from hivemind.model.scope import Repository, Scope, Visibility
 from hivemind.model.timestamps import When
 from hivemind.settings import Settings
-from hivemind.store import Store, log
+from hivemind.store import log
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories, repositories, sessions
+from hivemind.store.store import Store
 from hivemind.system import BackgroundProcess
 from hivemind.text.clean import check_text, parse_tags, validate_text
 

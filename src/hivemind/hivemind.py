@@ -29,9 +29,9 @@ from hivemind.model.timestamps import When
 from hivemind.sessions import spool
 from hivemind.sessions.redact import build_redaction
 from hivemind.settings import Settings
-from hivemind.store import Store
 from hivemind.store.database import Closeable
 from hivemind.store.projections import memories
+from hivemind.store.store import Store
 from hivemind.text.clean import Texts, check_text, expand_path, list_texts, validate_label, validate_text
 
 if TYPE_CHECKING:

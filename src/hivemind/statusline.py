@@ -6,18 +6,13 @@ neither the command line nor the store, but the one module that has the queries.
 
 import os
 import sys
-from importlib.machinery import SourceFileLoader
 
 if not __package__:
     # Appended, so that no file in that directory can replace a module of the standard library.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from hivemind.paths import data_directory
-
-# Only for type checkers, which know the name; the import would cost more than the queries.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
+from hivemind.store.counts import read_counts
 
 MAX_PAYLOAD_CHARACTERS = 1 << 20
 
@@ -40,25 +35,16 @@ def describe(payload: str, directory: str) -> str:
     path = os.path.join(data_directory(os.environ), "memory.db")
     if not os.path.exists(path):
         return "hivemind: no memories yet"
-    queries = _load_queries()
-    try:
-        memory_count, told_count, doubtful_count, waiting_count = queries.read_counts(path, payload, directory)
+    counts = read_counts(path, payload, directory)
     # A status bar has no room for details; the doctor has.
-    except queries.apsw.Error:
+    if counts is None:
         return "hivemind: cannot read the store; run 'hivemind doctor'"
+    memory_count, told_count, doubtful_count, waiting_count = counts
     parts = [f"{memory_count:,} {'memory' if memory_count == 1 else 'memories'}"]
     parts += [f"{told_count} told"] if told_count else []
     parts += [f"{doubtful_count} in doubt"] if doubtful_count else []
     parts += [f"{waiting_count} to review"] if waiting_count else []
     return f"hivemind: {' · '.join(parts)}"
-
-
-def _load_queries() -> "ModuleType":
-    # By its path, because importing the package `store` takes 90 ms.
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "store", "statusline.py")
-    module = type(sys)("hivemind_statusline")
-    SourceFileLoader(module.__name__, path).exec_module(module)
-    return module
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from hivemind.hub.store import Hub, HubStore
 from hivemind.model.memory import Writer
 from hivemind.model.scope import Repository
 from hivemind.settings import Settings
-from hivemind.store import Store
+from hivemind.store.store import Store
 from tests.conftest import PERSON, Clock
 from tests.hub_fixtures import empty_database, hub, hub_address, postgres_folder
 from tests.postgres import new_team

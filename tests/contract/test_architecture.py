@@ -78,12 +78,14 @@ def test_asking_for_the_version_loads_neither_the_store_nor_the_looks() -> None:
 
 
 def test_the_status_line_loads_neither_the_command_line_nor_the_store() -> None:
-    loaded = modules_after("import hivemind.statusline as s; s._load_queries()")
+    loaded = modules_after("import hivemind.statusline")
 
     assert "apsw" in loaded
     assert {name for name in loaded if name.startswith("hivemind.")} == {
         "hivemind.statusline",
         "hivemind.paths",
+        "hivemind.store",
+        "hivemind.store.counts",
     }
     assert {"json", "typing", "click"}.isdisjoint(loaded - modules_after("import apsw"))
 
@@ -180,7 +182,7 @@ def test_every_connection_overwrites_what_it_deletes(tmp_path: Path) -> None:
     # The index of a tree is a cache of files that lie beside it in the clear, and a status line only reads.
     assert {str(p.relative_to(SOURCE)) for p in openers if p.name not in FOREIGN} == {
         "store/sqlite.py",
-        "store/statusline.py",
+        "store/counts.py",
         "code/index_database.py",
     }
     writing.close()

@@ -34,8 +34,9 @@ from hivemind.model.review import Selection
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import ObservationKind
 from hivemind.recall.candidates import correct_spelling, read_closest
-from hivemind.store import Store, log
+from hivemind.store import log
 from hivemind.store.projections import memories, receipts, repositories, sessions
+from hivemind.store.store import Store
 from tests.conftest import AGENT, Clock
 from tests.contract.conftest import HERE, MakeStore, MindOn, settle, tamper
 from tests.hypothesis_profile import examples

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.store import FORMAT
+from hivemind.store.store import FORMAT
 from tests.conftest import Open
 
 STORES = sorted((Path(__file__).parents[1] / "fixtures" / "stores").glob("*.db.gz"))

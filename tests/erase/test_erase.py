@@ -246,7 +246,7 @@ from hivemind.model.memory import Writer
 from hivemind.settings import Settings
 
 home, memory, last = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-WATCHED = ("erase/erase.py", "erase/residue.py", "erase/unfinished.py", "store/backup.py", "store/__init__.py")
+WATCHED = ("erase/erase.py", "erase/residue.py", "erase/unfinished.py", "store/backup.py", "store/store.py")
 seen = {}
 
 def watch(frame, event, value):

@@ -16,7 +16,7 @@ from hivemind.model.review import Selection
 from hivemind.model.scope import Repository
 from hivemind.sessions import spool
 from hivemind.settings import Settings
-from hivemind.store import Store
+from hivemind.store.store import Store
 from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open, Tally
 from tests.hub.hubs import Line, reviewer, writer

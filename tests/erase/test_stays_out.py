@@ -16,7 +16,7 @@ from hivemind.model.recall import Recall
 from hivemind.model.scope import Repository
 from hivemind.sessions import spool
 from hivemind.settings import Settings
-from hivemind.store import Store
+from hivemind.store.store import Store
 from hivemind.text.imprint import MARK, ErasedTextFilter, make_imprint
 from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open, Tally, git

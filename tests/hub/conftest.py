@@ -13,7 +13,7 @@ from hivemind.hub.host import Host
 from hivemind.hub.store import Hub
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
-from hivemind.store import Store
+from hivemind.store.store import Store
 from tests.browser import browser
 from tests.conftest import Clock
 from tests.hub.people import REPOSITORY, Opened, Person

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from hivemind.hub.exchange import Exchange
 from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Role, TeamMember, Welcome
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
-from hivemind.store import Store
+from hivemind.store.store import Store
 
 NOW = "2026-03-01T12:00:00.000000Z"
 

@@ -36,7 +36,8 @@ from hivemind.model.scope import Repository
 from hivemind.model.team import Device, LogPage, Role, TeamMember
 from hivemind.model.wire import pack_entry, unpack_entry
 from hivemind.settings import Settings
-from hivemind.store import Store, log, sync_state
+from hivemind.store import log, sync_state
+from hivemind.store.store import Store
 from tests.command_line import residue
 from tests.conftest import Clock
 from tests.hub.hubs import NOW, Line, reviewer, writer

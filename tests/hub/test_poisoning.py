@@ -13,7 +13,7 @@ from hivemind.model.memory import Channel, Kind, Source, Status, Writer
 from hivemind.model.scope import Repository
 from hivemind.model.team import Role, TeamMember
 from hivemind.settings import Settings
-from hivemind.store import Store
+from hivemind.store.store import Store
 from tests.conftest import Clock, Tally
 from tests.hub.hubs import Line, writer
 from tests.hub.serving import Served

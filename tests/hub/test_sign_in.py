@@ -30,7 +30,7 @@ from hivemind.model.scope import Scope
 from hivemind.model.team import Role, SyncResult
 from hivemind.paths import HUB_FILE
 from hivemind.settings import Settings
-from hivemind.store import Store
+from hivemind.store.store import Store
 from hivemind.sync import hub_login
 from hivemind.sync.hub_client import Credentials, ProviderLogin, load_credentials, save_credentials
 from hivemind.sync.hub_login import ProviderTokens, SignInAttempt

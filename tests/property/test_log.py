@@ -47,8 +47,9 @@ from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.metadata import Metadata
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationKind
-from hivemind.store import Store, log, sync_state
+from hivemind.store import log, sync_state
 from hivemind.store.projector import OWNERS
+from hivemind.store.store import Store
 from tests.hypothesis_profile import examples
 
 memory_ids = st.sampled_from([MemoryId(letter * 32) for letter in "abc"])

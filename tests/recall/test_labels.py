@@ -14,7 +14,7 @@ from hivemind.mcp import ToolServer, calls
 from hivemind.mcp.protocol import Caller
 from hivemind.model.memory import Channel, Kind
 from hivemind.sessions import spool
-from hivemind.store import Store
+from hivemind.store.store import Store
 from hivemind.text.clean import first_line
 from hivemind.text.fence import CONTINUATION_PREFIX, format_entry, format_field, format_label, quote_text, wrap_in_fence
 from tests.command_line import run

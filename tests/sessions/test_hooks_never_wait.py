@@ -19,7 +19,7 @@ from hivemind import Hivemind, agents
 from hivemind import hook as hook_file
 from hivemind.model.memory import Kind
 from hivemind.settings import Settings
-from hivemind.store import FILE
+from hivemind.store.store import FILE
 from tests.command_line import run, run_json
 from tests.store.stores import opened
 

@@ -14,7 +14,8 @@ from hivemind.model.login import ProviderOptions
 from hivemind.model.memory import Channel
 from hivemind.model.session import SkippedInput
 from hivemind.sessions import brief_marker, quarantine, spool
-from hivemind.store import FILE, reserve
+from hivemind.store import reserve
+from hivemind.store.store import FILE
 from hivemind.sync.devices import Choices
 from hivemind.sync.hub_client import Credentials, ProviderLogin, save_credentials
 from hivemind.viewer.local import load_key

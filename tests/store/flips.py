@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.errors import StoreError
-from hivemind.store import FILE, ID_FILE, Store, integrity
+from hivemind.store import integrity
+from hivemind.store.store import FILE, ID_FILE, Store
 from tests.store.stores import lived_in
 
 

@@ -10,7 +10,7 @@ import pytest
 from hivemind import Hivemind
 from hivemind.errors import Refused
 from hivemind.model.memory import Status
-from hivemind.store import FILE
+from hivemind.store.store import FILE
 from tests.command_line import residue, run, run_json
 from tests.conftest import Open, Tally
 

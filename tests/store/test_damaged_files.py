@@ -8,7 +8,7 @@ import pytest
 from hivemind import Hivemind
 from hivemind.embedding import weights
 from hivemind.maintenance.home_check import find_damaged_files
-from hivemind.store import FILE, ID_FILE
+from hivemind.store.store import FILE, ID_FILE
 from hivemind.text import thesaurus
 from tests.command_line import run, run_json
 from tests.conftest import Tally

@@ -14,7 +14,8 @@ import pytest
 from hivemind import Hivemind
 from hivemind.errors import StoreError
 from hivemind.model.memory import Kind
-from hivemind.store import FILE, Store, integrity, reserve
+from hivemind.store import integrity, reserve
+from hivemind.store.store import FILE, Store
 from tests.command_line import residue
 from tests.conftest import Tally
 from tests.store.disks import Fault, failing, renames_fail

@@ -11,7 +11,8 @@ from hivemind import Hivemind
 from hivemind.errors import StoreTooNew
 from hivemind.model.memory import Status
 from hivemind.sessions import spool
-from hivemind.store import Store, integrity
+from hivemind.store import integrity
+from hivemind.store.store import Store
 from tests.command_line import run
 from tests.conftest import Clock, Open, Tally
 

@@ -10,7 +10,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.errors import StoreError
-from hivemind.store import FILE, Store
+from hivemind.store.store import FILE, Store
 from tests.command_line import residue, run, run_json
 from tests.conftest import Open, Tally
 from tests.store.flips import measured

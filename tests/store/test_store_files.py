@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
-from hivemind.store import FILE, ID_FILE, Store, projector
+from hivemind.store import projector
 from hivemind.store.integrity import find_stray_bits
 from hivemind.store.sqlite import Sqlite
+from hivemind.store.store import FILE, ID_FILE, Store
 from tests.command_line import run
 
 

@@ -14,8 +14,9 @@ from hivemind import Hivemind
 from hivemind.errors import StoreBusy
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
-from hivemind.store import FILE, Store, integrity, log
+from hivemind.store import integrity, log
 from hivemind.store.sqlite import Sqlite
+from hivemind.store.store import FILE, Store
 from tests.command_line import run_json
 from tests.store.stores import lived_in, opened
 

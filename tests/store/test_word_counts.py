@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.store import Store
+from hivemind.store.store import Store
 from hivemind.store.visibility import MAX_MATCHES
 
 

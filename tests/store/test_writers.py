@@ -8,7 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from hivemind.store import Store, integrity, log
+from hivemind.store import integrity, log
+from hivemind.store.store import Store
 from tests.conftest import Tally
 
 KILLS = int(os.environ.get("HIVEMIND_KILLS", "48"))

@@ -15,8 +15,8 @@ from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository
 from hivemind.model.team import TeamMember
 from hivemind.settings import Settings
-from hivemind.store import Store, create_tables
 from hivemind.store.sqlite import Sqlite, _delete_for_real
+from hivemind.store.store import Store, create_tables
 
 REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nonexistent/simulation")
 

@@ -10,9 +10,10 @@ from hivemind.memory import learn, verdicts
 from hivemind.model import fold, wire
 from hivemind.model.events import EntriesRefused, MemoryErased
 from hivemind.model.team import LogPage
-from hivemind.store import Store, chains, log, sync_state
+from hivemind.store import chains, log, sync_state
 from hivemind.store.database import Database
 from hivemind.store.projections import tombstones
+from hivemind.store.store import Store
 from hivemind.sync import team_exchange as sync
 
 Change = tuple[object, str, Any]

@@ -10,7 +10,7 @@ from hivemind.errors import Refused, Unavailable
 from hivemind.hub.exchange import Exchange
 from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Welcome
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
-from hivemind.store import Store
+from hivemind.store.store import Store
 from lab.evals.simulation.machines import Machine
 
 Answer = TypeVar("Answer")

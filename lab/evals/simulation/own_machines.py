@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from hivemind import Scope
-from hivemind import store as store_module
 from hivemind.erase import erase
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.model import ids
@@ -22,6 +21,7 @@ from hivemind.model.team import Role, TeamMember
 from hivemind.model.wire import WireEntry
 from hivemind.paths import DEVICES_FILE
 from hivemind.store import log
+from hivemind.store import store as store_module
 from hivemind.store.projections import memories
 from hivemind.store.sqlite import _delete_for_real
 from hivemind.sync import folder_keys, folder_segments, folders

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hivemind.store import Store, sync_state
+from hivemind.store import sync_state
+from hivemind.store.store import Store
 from hivemind.sync import devices, folder_exchange, folder_segments
 from hivemind.sync.folder_files import Choices
 from hivemind.sync.folder_segments import SegmentReader

@@ -10,8 +10,9 @@ from hivemind.model.ids import EventId
 from hivemind.model.memory import Memory
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.wire import WireEntry
-from hivemind.store import Store, log, sync_state
+from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
+from hivemind.store.store import Store
 from lab.evals.simulation.machines import Machine, read_bytes
 
 if TYPE_CHECKING:

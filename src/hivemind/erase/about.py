@@ -37,11 +37,12 @@ from hivemind.model.reports import Mention, Mentions, MentionSort
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationKind
 from hivemind.model.team import TeamMember
-from hivemind.store import Store, backup, log
+from hivemind.store import backup, log
 from hivemind.store.database import Database
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories
 from hivemind.store.sqlite import Sqlite
+from hivemind.store.store import Store
 
 Progress = Callable[[int, int], None]
 

@@ -35,12 +35,13 @@ from hivemind.model.ids import EventId, MemoryId, shorten_id
 from hivemind.model.memory import Channel, Memory, Writer, strip_heading
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.timestamps import format_timestamp
-from hivemind.store import FILE, Store, backup, integrity, log, reserve
+from hivemind.store import backup, integrity, log, reserve
 from hivemind.store.database import Database
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories, receipts
 from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
+from hivemind.store.store import FILE, Store
 from hivemind.text.imprint import digest_value, make_imprint
 
 FEWEST_WORDS_OF_A_MEMORY = 6

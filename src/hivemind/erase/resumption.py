@@ -18,9 +18,10 @@ from hivemind.model.events import Event, MemoryErased
 from hivemind.model.ids import MemoryId
 from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_timestamp
-from hivemind.store import Store, integrity, log
+from hivemind.store import integrity, log
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.sqlite import Sqlite
+from hivemind.store.store import Store
 from hivemind.text.imprint import MARK, ErasedTextFilter
 
 WITHOUT_TEXT = (

@@ -11,8 +11,8 @@ from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 from hivemind.model.team import AdminAction, Role, TeamLimits, TeamMember
-from hivemind.store import Store
 from hivemind.store.database import Database
+from hivemind.store.store import Store
 
 Recorder = Callable[[AdminAction, str, str], None]
 """Records an act of administration with its subject and a detail."""

@@ -37,9 +37,10 @@ from hivemind.model.memory import Channel, Trust
 from hivemind.model.scope import Scope
 from hivemind.model.team import LEASE_DAYS, Bookmark, ChainHead, LogPage, PushResult, TeamMember, Welcome
 from hivemind.model.wire import WireEntry
-from hivemind.store import Store, log, sync_state
+from hivemind.store import log, sync_state
 from hivemind.store.exclusion import is_written
 from hivemind.store.projections import memories
+from hivemind.store.store import Store
 
 REVIEWER_FACTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, RollbackUndone)
 REVIEWERS_DECIDE = "only a reviewer may decide about the team's memories"

@@ -12,7 +12,7 @@ from hivemind.model.events import Event, ObservationsDropped
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
-from hivemind.store import Store
+from hivemind.store.store import Store
 
 INTERVAL_SECONDS = 1.0
 """Receipts that are written together cost half as much each."""

@@ -31,8 +31,9 @@ from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import Event
 from hivemind.model.scope import Scope
 from hivemind.model.team import TeamMember
-from hivemind.store import Store, projector, sync_state
+from hivemind.store import projector, sync_state
 from hivemind.store.database import Closeable
+from hivemind.store.store import Store
 
 CONTENT_TABLES = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
 """Tables that hold content of memories; they are vacuumed after an erasure."""

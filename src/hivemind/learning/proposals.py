@@ -19,8 +19,9 @@ from hivemind.model.events import Event, MemoryApproved, MemoryRemembered
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel, Kind, Memory
 from hivemind.model.scope import Scope
-from hivemind.store import Store, log
+from hivemind.store import log
 from hivemind.store.event_factory import EventFactory
+from hivemind.store.store import Store
 from hivemind.text.clean import neutralise, validate_text
 
 LONGEST_TEXT = 2000

@@ -8,8 +8,8 @@ from hivemind import agents, settings
 from hivemind.errors import Refused, StoreError
 from hivemind.paths import data_directory
 from hivemind.settings import Setting
-from hivemind.store import FILE, Store
 from hivemind.store.integrity import DAMAGE_ERRORS
+from hivemind.store.store import FILE, Store
 from hivemind.text import cue_file
 
 

@@ -11,9 +11,10 @@ from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_for_filename
 from hivemind.settings import Settings
-from hivemind.store import FILE, Store, backup, integrity, pages
+from hivemind.store import backup, integrity, pages
 from hivemind.store import repair as repair_module
 from hivemind.store.event_factory import EventFactory
+from hivemind.store.store import FILE, Store
 
 
 def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.Finding, ...]:

@@ -23,10 +23,10 @@ from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Memory, Source
 from hivemind.model.metadata import Metadata, validate_metadata
 from hivemind.model.scope import Scope
-from hivemind.store import Store
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.exclusion import ExclusionGate
 from hivemind.store.projections import memories
+from hivemind.store.store import Store
 
 MOST_DERIVED_SOURCES = 20
 """More sources from detectors add nothing to a memory that has so many."""

@@ -26,10 +26,11 @@ from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import CURRENT_STATUSES, Channel, Memory, Status
 from hivemind.model.review import MemoryChange, Selection
 from hivemind.model.scope import Scope, Visibility
-from hivemind.store import Store, log
+from hivemind.store import log
 from hivemind.store.database import Database
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories
+from hivemind.store.store import Store
 from hivemind.text.imprint import digest_value
 
 

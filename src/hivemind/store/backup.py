@@ -12,21 +12,17 @@ from pathlib import Path
 
 from hivemind.errors import InvalidInput, Refused, StoreDamaged, StoreError, StoreTooNew
 from hivemind.model.events import Event
-from hivemind.store import (
+from hivemind.store import integrity, log, projector, repair, sync_state
+from hivemind.store.sqlite import Sqlite
+from hivemind.store.store import (
     FORMAT,
     ID_FILE,
     Store,
     assign_new_device,
-    integrity,
-    log,
     make_private_folder,
-    projector,
     read_identity,
-    repair,
-    sync_state,
     write_id_file,
 )
-from hivemind.store.sqlite import Sqlite
 from hivemind.text import cue_file
 
 

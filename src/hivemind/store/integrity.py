@@ -15,9 +15,10 @@ import apsw
 
 from hivemind.errors import StoreDamaged, StoreError
 from hivemind.model.dataclass import dataclass
-from hivemind.store import FILE, Store, create_tables, log, projector, reserve
+from hivemind.store import log, projector, reserve
 from hivemind.store.projections import memories, vectors
 from hivemind.store.sqlite import Sqlite
+from hivemind.store.store import FILE, Store, create_tables
 from hivemind.text.clean import plural
 
 DERIVED_TABLES = {

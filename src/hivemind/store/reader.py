@@ -15,10 +15,11 @@ from typing import Any
 import apsw
 
 from hivemind.errors import InvalidInput, Refused
-from hivemind.store import FILE, parameters
+from hivemind.store import parameters
 from hivemind.store.database import Closeable, Row
 from hivemind.store.packing import unpack_content
 from hivemind.store.sqlite import Sqlite, raise_store_errors
+from hivemind.store.store import FILE
 
 TRUST = "CASE trust WHEN 3 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END"
 

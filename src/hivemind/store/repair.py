@@ -16,23 +16,20 @@ from hivemind.errors import StoreDamaged, StoreError, StoreReadOnly
 from hivemind.model.events import EntriesLost, Event
 from hivemind.model.ids import EventId
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
-from hivemind.store import (
+from hivemind.store import integrity, log, pages, projector
+from hivemind.store.database import Database, Row
+from hivemind.store.packing import unpack_content
+from hivemind.store.sqlite import Sqlite
+from hivemind.store.store import (
     FILE,
     ID_FILE,
     Store,
     assign_new_device,
-    integrity,
     is_id_file_of,
-    log,
-    pages,
-    projector,
     read_id_file,
     read_identity,
     write_id_file,
 )
-from hivemind.store.database import Database, Row
-from hivemind.store.packing import unpack_content
-from hivemind.store.sqlite import Sqlite
 
 BACKUP_FOLDER = "backups"
 IS_EXCLUSION = "e.fact IN ('memory.erased', 'observations.dropped', 'memory.rejected', 'memory.restored')"

@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from hivemind.context import Progress, quietly
-from hivemind.store import Store, chains, log, sync_state
+from hivemind.store import chains, log, sync_state
+from hivemind.store.store import Store
 from hivemind.sync import folder_keys
 from hivemind.sync.folder_files import HEAD, DeviceState, FormatTooNew, Head, pack_head, unpack_head
 from hivemind.sync.folder_keys import EPOCHS

@@ -14,8 +14,9 @@ from hivemind.errors import InvalidInput, Refused
 from hivemind.model.events import Event
 from hivemind.model.scope import Scope
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
-from hivemind.store import Store, chains, sync_state
+from hivemind.store import chains, sync_state
 from hivemind.store.projections import memories
+from hivemind.store.store import Store
 from hivemind.sync.folder_files import DeviceState, Head, Segment
 from hivemind.sync.folder_keys import Epoch, SealBroken, seal, unseal
 from hivemind.sync.folders import Folder, new_name

@@ -15,7 +15,8 @@ from hivemind.model import timestamps
 from hivemind.model.events import EntriesRefused, Event
 from hivemind.model.team import Bookmark, ChainHead, LogPage, Membership, PushResult, Role, SyncResult, Welcome
 from hivemind.model.wire import WireEntry
-from hivemind.store import Store, chains, log, projector, sync_state
+from hivemind.store import chains, log, projector, sync_state
+from hivemind.store.store import Store
 
 PAGE_ENTRIES = 200
 MAX_SEGMENT_ENTRIES = 1_000

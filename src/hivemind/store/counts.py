@@ -1,7 +1,7 @@
 """Counts for an agent's status line, on a read-only connection of its own.
 
-Loaded by its path and without the rest of the package, whose import takes four times the budget of a status line;
-therefore it imports nothing but apsw, and SQLite parses the agent's JSON.
+Imports nothing but apsw, because opening a whole store takes four times the budget of a status line; SQLite parses the
+agent's JSON.
 """
 
 import os
@@ -28,10 +28,16 @@ FROM receipts WHERE session_id = :session AND session_id <> ''
 """
 
 
-def read_counts(path: str, payload: str, directory: str) -> tuple[int, int, int, int]:
-    """Count memories of this repository, those told in this session, those of them in doubt, and those to review."""
-    # Never created here: a status line must not be the first to make a store.
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+def read_counts(path: str, payload: str, directory: str) -> tuple[int, int, int, int] | None:
+    """Count memories of this repository, those told in this session, those of them in doubt, and those to review.
+
+    None if the store cannot be read.
+    """
+    try:
+        # Never created here: a status line must not be the first to make a store.
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error:
+        return None
     try:
         session, agent_directory = next(iter(connection.execute(READ_PAYLOAD, {"payload": payload})), ("", ""))
         root = _find_root(connection, os.path.realpath(agent_directory or directory))
@@ -39,6 +45,8 @@ def read_counts(path: str, payload: str, directory: str) -> tuple[int, int, int,
         values = {"session": str(session), "root": root}
         memory_count, waiting_count = next(iter(connection.execute(COUNT_MEMORIES, values)))
         told_count, doubtful_count = next(iter(connection.execute(COUNT_TOLD, values)))
+    except apsw.Error:
+        return None
     finally:
         connection.close()
     return memory_count, told_count, doubtful_count, waiting_count
