@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.code.anchor import find_anchors
+from hivemind.code.code_names import surely_names_code
 from hivemind.code.index import MAX_AUTOMATIC_FILES, CodeIndex
-from hivemind.code.links import find, find_mentions
-from hivemind.code.mentions import surely_names_code
+from hivemind.code.links import find, find_anchors, find_mentions
 
 if TYPE_CHECKING:
     from tests.code.conftest import Workspace

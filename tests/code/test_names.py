@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.code.anchor import resolve_link
+from hivemind.code.code_names import find_named_files
 from hivemind.code.index import MAX_AUTOMATIC_FILES
-from hivemind.code.links import find, suggest_labels
-from hivemind.code.mentions import find_named_files
+from hivemind.code.links import find, resolve_link, suggest_labels
 from hivemind.model.code import Anchor, SymbolChange
 
 if TYPE_CHECKING:

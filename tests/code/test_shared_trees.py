@@ -78,7 +78,7 @@ def start(program: str, workspace: "Workspace", *arguments: str) -> "subprocess.
 
 def list_workers(process: int) -> list[int]:
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return [int(child) for child in children if b"codebase.reading" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [int(child) for child in children if b"code.index_reading" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def content_of_one_run(workspace: "Workspace", tmp_path: Path) -> list[list[tuple[object, ...]]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from hivemind.code import git
-from hivemind.code.mentions import surely_names_code
+from hivemind.code.code_names import surely_names_code
 from hivemind.context import Context
 from hivemind.model.memory import CURRENT_STATUSES, Memory
 from hivemind.model.reports import StaleMemory

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hivemind.code import git
 from hivemind.code import repository as repositories_on_disk
-from hivemind.code.mentions import looks_like_code, surely_names_code
+from hivemind.code.code_names import looks_like_code, surely_names_code
 from hivemind.errors import HivemindError, StoreError, Unavailable
 from hivemind.low_priority import used_cpu_seconds
 from hivemind.model.claim import Claim, Proposal
@@ -121,7 +121,7 @@ class Checkout:
         # The usual case: a note in words opens no index and starts no git.
         if not any(about_code):
             return anchors
-        from hivemind.code.anchor import find_anchors
+        from hivemind.code.links import find_anchors
 
         commit, asked_at = self.head(), time.time()
         with suppress(Unavailable, StoreError):
@@ -140,7 +140,7 @@ class Checkout:
         # Outside git the tree may be a whole home directory, which must not be indexed.
         if not proposals or not (Path(root) / ".git").exists():
             return {}
-        from hivemind.code.anchor import anchor_proposals
+        from hivemind.code.links import anchor_proposals
 
         anchors: dict[str, tuple[Anchor, ...]] = {}
         with suppress(Unavailable, StoreError), self.open_index(Path(root)) as index:
@@ -183,8 +183,7 @@ class Checkout:
         """Explain which links of a memory match no code in this tree, a sentence each."""
         if not memory.links or not self.owns(memory):
             return ()
-        from hivemind.code.anchor import resolve_link
-        from hivemind.code.links import explain_mismatch
+        from hivemind.code.links import explain_mismatch, resolve_link
 
         try:
             return tuple(

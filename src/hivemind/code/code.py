@@ -10,7 +10,7 @@ from threading import Thread
 
 from hivemind import system
 from hivemind.code.app_staleness import anchored_memories, stale_memories, unlinked_memories
-from hivemind.code.mentions import looks_like_code
+from hivemind.code.code_names import looks_like_code
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.low_priority import used_cpu_seconds
@@ -67,7 +67,7 @@ class Code:
             raise InvalidInput(f"{target.id[:8]} does not belong to this repository; link it where it does")
         commit = checkout.head()
         new = [anchor for link in links for anchor in self._anchors_of(validate_label(link, "a link"), commit)]
-        from hivemind.code.anchor import deduplicate_anchors
+        from hivemind.code.links import deduplicate_anchors
 
         anchors = deduplicate_anchors([*(() if instead else target.anchors), *new])
         return context.change(
@@ -75,8 +75,7 @@ class Code:
         )
 
     def _anchors_of(self, link: str, commit: str) -> list[Anchor]:
-        from hivemind.code.anchor import resolve_link
-        from hivemind.code.links import explain_mismatch
+        from hivemind.code.links import explain_mismatch, resolve_link
 
         anchors = resolve_link(self._checkout.index, link, commit)
         if not anchors:

@@ -19,7 +19,7 @@ import apsw
 
 from hivemind import system
 from hivemind.code import git, index_database, index_reading, working_tree
-from hivemind.code.addresses import normalise_word
+from hivemind.code.code_names import normalise_word
 from hivemind.code.fingerprint import digest, merge, pack, unpack, unpack_first
 from hivemind.code.grammars import language_of
 from hivemind.code.index_database import select

@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 
 from hivemind.code import git
-from hivemind.code.addresses import normalise_word
+from hivemind.code.code_names import normalise_word
 from hivemind.code.index_reading import ContentRows, FileRows, Request, lookup_triples
 from hivemind.model.code import BROKEN, Fingerprint
 from hivemind.system import open_private

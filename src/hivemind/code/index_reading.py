@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from hivemind import system
 from hivemind.code import working_tree
-from hivemind.code.addresses import normalise_word
+from hivemind.code.code_names import normalise_word
 from hivemind.code.fingerprint import digest, unpack_first
 from hivemind.code.grammars import language_of
 from hivemind.code.parsing import Outline, outline

@@ -1,17 +1,24 @@
-"""Resolve links and names in text to symbols: the one place that fits best, or none, never a guess."""
+"""Find the code that a memory is about: its links and source files, otherwise the symbols that its text names.
 
+A link or name is resolved to the one place that fits it best, or to none; never to a guess.
+"""
+
+import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from hivemind.code import addresses, mentions
-from hivemind.code.addresses import CodePlace, Fit
+from hivemind.code import code_names, git
+from hivemind.code.code_names import CodePlace, Fit, simplify_name, split_name, to_dotted
 from hivemind.code.index import CodeIndex
-from hivemind.code.mentions import to_dotted
+from hivemind.code.parsing import outline
 from hivemind.code.working_tree import read, stamp
+from hivemind.model.claim import Proposal
 from hivemind.model.code import FILE, FOLDER, MEMBERLESS_KINDS, Anchor, Symbol
 
 _T = TypeVar("_T")
@@ -40,6 +47,167 @@ _TEST_FOLDER = re.compile(
 # Keys and headings are often ordinary words, so a name in running text does not mean them.
 _PROSE_KINDS = frozenset({"key", "table", "section"})
 
+MAX_SEARCHED_NAMES = 3
+"""Names of a text that git searches for in a tree that is not indexed yet, while somebody waits."""
+MOST_LOST_NAMES = 5
+"""Names of a text that are looked for in the past; each costs two searches by git."""
+
+
+class Edit(NamedTuple):
+    """An edit of a file, and git's object name for the content after it."""
+
+    path: str
+    diff: str
+    content: str = ""
+
+
+def find_anchors(
+    index: CodeIndex,
+    links: Sequence[str],
+    sources: Sequence[str],
+    text: str,
+    commit: str,
+    near: Collection[str] = (),
+    asked_at: float = math.inf,
+) -> tuple[Anchor, ...]:
+    """Find the anchors of a memory in the current code; its text is only searched if links and files give none.
+
+    Whoever finds the anchors of many gives the time at which they began, and the tree is looked at once.
+    """
+    files = [source for source in sources if stamp(index.root, source.partition(":")[0])]
+    stated_anchors = [anchor for link in (*links, *files) for anchor in resolve_link(index, link, commit, asked_at)]
+    if stated_anchors:
+        return deduplicate_anchors(stated_anchors)
+    _refresh(index, asked_at)
+    anchors = find_mentions(index, text, commit, near) if index.is_built else []
+    if not anchors and index.may_lack_names:
+        for name in islice(code_names.find_names(text), MAX_SEARCHED_NAMES):
+            index.index_files_containing(code_names.last_word(name))
+        anchors = find_mentions(index, text, commit, near)
+    return deduplicate_anchors(anchors)
+
+
+def _refresh(index: CodeIndex, asked_at: float) -> None:
+    # People and agents write about code that they changed a moment ago.
+    index.refresh_if_older(max(0.0, time.time() - asked_at))
+
+
+def anchor_proposals(
+    index: CodeIndex, proposals: Sequence[Proposal], path_of: Callable[[str], str]
+) -> Iterator[tuple[str, tuple[Anchor, ...]]]:
+    """Yield the memory id and the anchors of each proposal: the edited code, else the code that its text names."""
+    commit, asked_at = git.head(index.root), time.time()
+    edits = _collect_edits(index.root, proposals, path_of)
+    for proposal in proposals:
+        anchors = _anchor_edited_symbols(index, edits[proposal.memory_id], commit)
+        if not anchors and (proposal.links or code_names.looks_like_code(proposal.text)):
+            named_anchors = find_anchors(index, proposal.links, (), proposal.text, commit, asked_at=asked_at)
+            anchors = _anchor_as_said(index, proposal, named_anchors)
+        yield proposal.memory_id, anchors
+
+
+def _collect_edits(
+    root: Path, proposals: Sequence[Proposal], make_relative: Callable[[str], str]
+) -> dict[str, list[Edit]]:
+    """Collect the edits, in a session or by a commit, that proposals are based on, by memory id."""
+    proposals_by_commit = {proposal.sources[0].commit: proposal for proposal in proposals if proposal.sources[0].commit}
+    edits_by_memory: dict[str, list[Edit]] = {
+        proposal.memory_id: [
+            Edit(path, step.diff, step.after) for step in proposal.edits if (path := make_relative(step.file))
+        ]
+        for proposal in proposals
+    }
+    for commit, path, diff in git.read_patches(root, proposals_by_commit) if proposals_by_commit else ():
+        if path in proposals_by_commit[commit].links:
+            edits_by_memory[proposals_by_commit[commit].memory_id].append(Edit(path, diff, f"{commit}:{path}"))
+    return edits_by_memory
+
+
+def _anchor_edited_symbols(index: CodeIndex, edits: Iterable[Edit], commit: str) -> tuple[Anchor, ...]:
+    """Anchor the symbols that were edited and still exist, as they were after the edit if git has that content."""
+    by_path: dict[str, list[Edit]] = {}
+    for edit in edits:
+        by_path.setdefault(edit.path, []).append(edit)
+    contents = git.read_blobs(
+        index.root, [file_edits[-1].content for file_edits in by_path.values() if file_edits[-1].content]
+    )
+    return deduplicate_anchors(
+        anchor
+        for path, file_edits in by_path.items()
+        for anchor in _anchor_edited_file(index, path, file_edits, contents, commit)
+    )
+
+
+def _anchor_edited_file(
+    index: CodeIndex, path: str, edits: Sequence[Edit], contents: Mapping[str, bytes], commit: str
+) -> Iterator[Anchor]:
+    current_symbols = {symbol.key: symbol for symbol in index.symbols_of(path)}
+    current_file = read(index.root, path)
+    if not current_symbols or current_file is None:
+        return
+    source = contents.get(edits[-1].content, current_file[1])
+    symbols_after_edit = [*current_symbols.values()] if source == current_file[1] else outline(path, source).symbols
+    for symbol in find_edited_symbols(symbols_after_edit, source, [edit.diff for edit in edits]):
+        # A symbol that changed since the edit was not read in its current form, so no commit is recorded for it.
+        if symbol.key in current_symbols:
+            yield Anchor.of(symbol, commit if symbol.fingerprint == current_symbols[symbol.key].fingerprint else "")
+
+
+def _anchor_as_said(index: CodeIndex, proposal: Proposal, anchors: Sequence[Anchor]) -> tuple[Anchor, ...]:
+    """Return anchors with the code as it was when the proposal was said, and add code that is gone since."""
+    commit = git.find_commit_before(index.root, proposal.said_at) if proposal.said_at else ""
+    if not commit or commit == git.head(index.root):
+        return tuple(anchors)
+    named_paths = {path.partition(":")[0] for path in code_names.find_paths(proposal.text)}
+    lost_names = _find_lost_names(index, proposal.text, commit, {anchor.symbol.name for anchor in anchors})
+    paths = {anchor.path for anchor in anchors}.union(named_paths, *lost_names.values())
+    outlines = _read_past_outlines(index.root, commit, paths)
+    past_symbols = {symbol.key: symbol for symbols in outlines.values() for symbol in symbols}
+    as_said = [_date_anchor(anchor, past_symbols.get(anchor.symbol.key)) for anchor in anchors]
+    lost_symbols = [symbol for symbol in past_symbols.values() if symbol.path in lost_names.get(symbol.name, ())]
+    lost_symbols += [symbols[0] for path, symbols in outlines.items() if symbols and not stamp(index.root, path)]
+    return deduplicate_anchors([*as_said, *(Anchor.of(symbol) for symbol in lost_symbols)])[:MAX_ANCHORS]
+
+
+def _read_past_outlines(root: Path, commit: str, paths: Iterable[str]) -> dict[str, Sequence[Symbol]]:
+    """Read the symbols of files as they were at a commit, the file itself first."""
+    contents = git.read_blobs(root, [f"{commit}:{path}" for path in paths])
+    by_path = {name.removeprefix(f"{commit}:"): content for name, content in contents.items()}
+    return {path: outline(path, content).symbols for path, content in by_path.items()}
+
+
+def _date_anchor(anchor: Anchor, past: Symbol | None) -> Anchor:
+    # Without a commit: what changed since was not read in its current form.
+    is_changed = past is not None and str(past.fingerprint) != anchor.fingerprint
+    return Anchor.of(past) if past and is_changed else anchor
+
+
+def _find_lost_names(index: CodeIndex, text: str, commit: str, current: Collection[str]) -> dict[str, list[str]]:
+    """Find names in a text that no file contains any more, and the files of that commit that did."""
+    names = (code_names.last_word(name) for name in islice(code_names.find_names(text), MOST_LOST_NAMES))
+    missing_names = [name for name in names if name not in current and not git.find_files_with_word(index.root, name)]
+    found = {name: git.find_files_with_word(index.root, name, commit=commit) or [] for name in missing_names}
+    # A name in many files is a common word.
+    return {name: files for name, files in found.items() if len(files) <= MAX_MENTION_MATCHES}
+
+
+def resolve_link(index: CodeIndex, link: str, commit: str = "", asked_at: float = math.inf) -> list[Anchor]:
+    """Resolve a link to anchors; empty if it has no unique match."""
+    symbols = find_path(index, link.strip())
+    if symbols is None:
+        symbols = find(index, link) if index.is_built else []
+    # Refresh only if the index has no match, because a refresh looks at the whole tree.
+    if not symbols:
+        _refresh(index, asked_at)
+        index.index_files_containing(code_names.last_word(link))
+        symbols = find(index, link)
+    return [Anchor.of(symbol, commit) for symbol in symbols]
+
+
+def deduplicate_anchors(anchors: Iterable[Anchor]) -> tuple[Anchor, ...]:
+    """Keep one anchor per symbol, the last one."""
+    return tuple({anchor.symbol.key: anchor for anchor in anchors}.values())
+
 
 def find(index: CodeIndex, link: str) -> list[Symbol]:
     """Resolve a link to a file, a folder, a symbol with its overloads, or the symbols at some lines.
@@ -59,7 +227,7 @@ def find_path(index: CodeIndex, link: str) -> list[Symbol] | None:
     """Resolve a link that begins with a path from the root; None if it does not begin with one."""
     place, separator, name = link.partition("::")
     if separator and (path := _relative_path(index.root, place)) and stamp(index.root, path):
-        return _keep_if_unique(_find_in_file(index.symbols_of(path), to_dotted(addresses.simplify_name(name))))
+        return _keep_if_unique(_find_in_file(index.symbols_of(path), to_dotted(simplify_name(name))))
     if (lines := _LINES.match(link)) and (path := _relative_path(index.root, lines[1])) and stamp(index.root, path):
         return _find_at_lines(index.symbols_of(path), int(lines[2]), int(lines[3] or lines[2]))
     path = _relative_path(index.root, link)
@@ -80,28 +248,28 @@ def find_all(index: CodeIndex, link: str) -> list[Symbol]:
 
 def find_places(index: CodeIndex, link: str) -> list[CodePlace]:
     """All places in the tree that a name fits best, as last indexed."""
-    name = addresses.simplify_name(link)
-    words, root = addresses.split_name(name), index.root.name
+    name = simplify_name(link)
+    words, root = split_name(name), index.root.name
     paths = index.find_paths(words[-1]) if words else []
-    return _select_best(_fit_symbols(index, name) | addresses.fit_paths(words, paths, root))
+    return _select_best(_fit_symbols(index, name) | code_names.fit_paths(words, paths, root))
 
 
 def suggest_labels(index: CodeIndex, link: str) -> list[str]:
     """A few labels that are closest to a link without a unique match."""
-    name = addresses.simplify_name(link)
+    name = simplify_name(link)
     # From the best source of suggestions to the weakest; the first that has any is used.
     labels = (
         [place.label for place in find_places(index, link)]
         or [symbol.label for path in _files_before_last_word(index, name) for symbol in index.symbols_of(path)[1:]]
-        or [CodePlace(*row).label for row in index.find_places(addresses.iter_suffixes(name))]
-        or [CodePlace(*row).label for row in index.find_places(index.find_similar_names(addresses.last_word(name)))]
+        or [CodePlace(*row).label for row in index.find_places(code_names.iter_suffixes(name))]
+        or [CodePlace(*row).label for row in index.find_places(index.find_similar_names(code_names.last_word(name)))]
     )
     return get_close_matches(name, [*dict.fromkeys(labels)], MAX_SUGGESTIONS, cutoff=0.0)
 
 
 def _files_before_last_word(index: CodeIndex, name: str) -> list[str]:
     """The files that a name fits without its last word."""
-    head = name[: name.rfind(addresses.last_word(name))].rstrip("./\\:#->")
+    head = name[: name.rfind(code_names.last_word(name))].rstrip("./\\:#->")
     return [place.path for place in _keep_if_few(find_places(index, head)) if place.kind == FILE]
 
 
@@ -110,11 +278,13 @@ def find_mentions(index: CodeIndex, text: str, commit: str = "", near: Collectio
 
     Of several symbols with one name, those in files that the text names too are preferred, then those in files `near`.
     """
-    symbols = {symbol.key: symbol for link in mentions.find_links(text) for symbol in find(index, link)}
+    symbols = {symbol.key: symbol for link in code_names.find_links(text) for symbol in find(index, link)}
     files = {
-        symbol.path: symbol for path in mentions.find_paths(text) for symbol in _find_mentioned_file(index, path, near)
+        symbol.path: symbol
+        for path in code_names.find_paths(text)
+        for symbol in _find_mentioned_file(index, path, near)
     }
-    for name in mentions.find_names(text):
+    for name in code_names.find_names(text):
         matches = _find_by_name(index, name) or _find_by_instance(index, name)
         namesakes = [symbol for symbol in matches if symbol.kind not in _PROSE_KINDS]
         in_named_files = [symbol for symbol in namesakes if symbol.path in files]
@@ -133,7 +303,7 @@ def find_mentions(index: CodeIndex, text: str, commit: str = "", near: Collectio
 
 def describe_ambiguity(index: CodeIndex, text: str) -> str:
     """Say which name in a text fits too many places to be linked; empty if none does."""
-    for name in mentions.find_names(text):
+    for name in code_names.find_names(text):
         fits = {place: fit for place, fit in _fit_symbols(index, name).items() if not fit.unmatched_words}
         labels = [*dict.fromkeys(place.label for place in _select_best(fits) if place.kind not in _PROSE_KINDS)]
         if len(labels) > MAX_MENTION_MATCHES:
@@ -206,9 +376,11 @@ def _find_mentioned_file(index: CodeIndex, text: str, near: Collection[str]) -> 
 
 def _fit_symbols(index: CodeIndex, name: str) -> dict[CodePlace, Fit]:
     """The symbols that a name fits, by the paths of their files, else by the packages these declare."""
-    words = addresses.split_name(name)
-    candidates = [CodePlace(*row) for row in index.find_places(addresses.iter_suffixes(name))]
-    by_path = {place: addresses.fit_symbol(words, place.path, place.qualified, index.root.name) for place in candidates}
+    words = split_name(name)
+    candidates = [CodePlace(*row) for row in index.find_places(code_names.iter_suffixes(name))]
+    by_path = {
+        place: code_names.fit_symbol(words, place.path, place.qualified, index.root.name) for place in candidates
+    }
     fits = {place: fit for place, fit in by_path.items() if fit}
     if fits or len(words) < 2:
         return fits
@@ -218,14 +390,14 @@ def _fit_symbols(index: CodeIndex, name: str) -> dict[CodePlace, Fit]:
         for path in [*dict.fromkeys(place.path for place in candidates)][:_MAX_HEADS]
     }
     by_package = {
-        place: addresses.fit_package(words, packages.get(place.path, ()), place.qualified) for place in candidates
+        place: code_names.fit_package(words, packages.get(place.path, ()), place.qualified) for place in candidates
     }
     return {place: fit for place, fit in by_package.items() if fit}
 
 
-def _read_package(root: Path, path: str) -> addresses.Words:
+def _read_package(root: Path, path: str) -> code_names.Words:
     content = read(root, path)
-    return addresses.parse_package(content[1][:_HEAD_BYTES]) if content else ()
+    return code_names.parse_package(content[1][:_HEAD_BYTES]) if content else ()
 
 
 def _select_best(fits: dict[CodePlace, Fit]) -> list[CodePlace]:
@@ -238,7 +410,7 @@ def _select_best(fits: dict[CodePlace, Fit]) -> list[CodePlace]:
         if not (place.kind == FILE and place.path in types)
         and not (place.kind in MEMBERLESS_KINDS and place.path in files - types)
     }
-    best_places = _prefer_product_code(addresses.select_best(eligible))
+    best_places = _prefer_product_code(code_names.select_best(eligible))
     # C declares a function in a header; its definition is meant if both fit.
     definitions = {place.qualified for place in best_places if place.kind != "prototype"}
     return [place for place in best_places if place.kind != "prototype" or place.qualified not in definitions]
@@ -268,15 +440,15 @@ def _find_by_instance(index: CodeIndex, name: str) -> list[Symbol]:
     """The method that a name with an instance means: `adapter.validate` is `TypeAdapter.validate`."""
     instance, _, method = name.rpartition(".")
     # Only the last word of the class is written, and only in lower case; `fs.read` and `os.path` are other things.
-    if not instance.islower() or "." in instance or len(instance) < mentions.MIN_NAME:
+    if not instance.islower() or "." in instance or len(instance) < code_names.MIN_NAME:
         return []
     places = [CodePlace(*row) for row in index.find_places([method])]
     fits = [
         place
         for place in places
-        if addresses.normalise_word(place.qualified)
-        .removesuffix(f".{addresses.normalise_word(method)}")
-        .endswith(addresses.normalise_word(instance))
+        if code_names.normalise_word(place.qualified)
+        .removesuffix(f".{code_names.normalise_word(method)}")
+        .endswith(code_names.normalise_word(instance))
     ]
     return [symbol for place in _keep_if_few(fits) for symbol in _load_symbols(index, place)]
 

@@ -7,13 +7,13 @@ from enum import StrEnum
 from heapq import nlargest
 from math import sqrt
 
-from hivemind.code import touched_together
-from hivemind.code.addresses import is_package_file, normalise_word
+from hivemind.code.code_names import is_package_file, normalise_word
 from hivemind.code.grammars import family_of
 from hivemind.code.index import SELECT_SYMBOLS, CodeIndex, rebuild_if_damaged, symbol_from_row
 from hivemind.code.index_database import select
 from hivemind.code.index_reading import split_identifier
 from hivemind.code.links import find_all
+from hivemind.code.shared_sessions import describe_touches, weigh_files
 from hivemind.model.code import FOLDER, Callers, RelatedFile, SharedSession, Symbol
 from hivemind.text.tokenise import extract_terms
 
@@ -89,9 +89,7 @@ def find_related(
             path=paths[file],
             weight=weight,
             why=tuple(
-                touched_together.describe_touches(sessions, paths[file])
-                if reason is Relation.TOUCHED_TOGETHER
-                else reason
+                describe_touches(sessions, paths[file]) if reason is Relation.TOUCHED_TOGETHER else reason
                 for reason in sorted(scores[file], key=lambda reason: -scores[file][reason])
             ),
         )
@@ -237,9 +235,7 @@ def _find_touch_edges(
     index: CodeIndex, seeds: Collection[str], sessions: Sequence[SharedSession]
 ) -> Iterator[tuple[Relation, int, float]]:
     """Yield the files that sessions touched together with these: reason, file id, share of the weight."""
-    heaviest = nlargest(
-        MAX_TOUCHED_FILES, touched_together.weigh_files(sessions, seeds).items(), key=lambda item: item[1]
-    )
+    heaviest = nlargest(MAX_TOUCHED_FILES, weigh_files(sessions, seeds).items(), key=lambda item: item[1])
     for path, weight in heaviest:
         query = "SELECT id FROM files WHERE path = ?"
         if not list(select(index.db, query, path)):

@@ -1,12 +1,13 @@
-"""Sessions that touched files of the working tree together."""
+"""Sessions that touched files of the working tree together, and how related that makes these files."""
 
 import os
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
 from hivemind.code.working_tree import stamp
-from hivemind.model.code import SharedSession
+from hivemind.model.code import RelatedFile, SharedSession
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import Session
 from hivemind.store.database import Database
@@ -15,17 +16,23 @@ from hivemind.store.projections import repositories, sessions
 RECENT = 200
 """Sessions that are looked at, the newest: older ones would count next to nothing."""
 
+READ_WEIGHT = 0.5
+"""Weight of reading a file; editing it counts 1. Set by hand, like the half-life, for lack of data to measure on."""
 
-def shared_sessions(db: Database, repository: Repository, inside: Collection[str]) -> tuple[SharedSession, ...]:
+HALF_LIFE_SESSIONS = 20
+"""Number of sessions after which an older session counts half."""
+
+
+def find_shared_sessions(db: Database, repository: Repository, inside: Collection[str]) -> tuple[SharedSession, ...]:
     """Find the sessions of this repository that touched one of these files together with others, newest first."""
     # Whatever else the question may see: what was done in other repositories says nothing about this tree.
     sight = Visibility.of(repository)
     recent = sessions.list_sessions(db, sight, limit=RECENT) if repository.root else []
     directories: dict[str, str] = {session.id: session.directory for session in recent}
     touched_files: dict[str, dict[str, bool]] = {session.id: {} for session in recent}
-    path_in_tree = cache(partial(_path_in_tree, _roots(db, repository, sight)))
+    find_path = cache(partial(_find_path_in_tree, _list_roots(db, repository, sight)))
     for session_id, file, is_edited in sessions.find_touched_files(db, touched_files):
-        if path := path_in_tree(directories[session_id], file):
+        if path := find_path(directories[session_id], file):
             touched_files[session_id][path] = is_edited or touched_files[session_id].get(path, False)
     target_paths = frozenset(inside)
     return tuple(
@@ -50,15 +57,45 @@ def _make_shared_session(
     )
 
 
-def _roots(db: Database, repository: Repository, sight: Visibility) -> list[str]:
+def _list_roots(db: Database, repository: Repository, sight: Visibility) -> list[str]:
     """List the roots of all working trees of this repository, the current one first."""
     here = [repository.root, os.path.realpath(repository.root)]
     return [*dict.fromkeys([*here, *repositories.find_roots(db, sight.repos)])]
 
 
-def _path_in_tree(roots: Sequence[str], directory: str, file: str) -> str:
+def _find_path_in_tree(roots: Sequence[str], directory: str, file: str) -> str:
     """Return the path of a file in the current tree; agents write it absolute or relative to their directory."""
     place = os.path.normpath(os.path.join(directory or roots[0], file))
     inside = next((place[len(root) + 1 :] for root in roots if place.startswith(root + os.sep)), "")
     path = inside.replace(os.sep, "/")
     return path if path and stamp(Path(roots[0]), path) else ""
+
+
+def weigh_files(sessions: Sequence[SharedSession], seeds: Collection[str]) -> dict[str, float]:
+    """How much each file was touched together with a seed, or as a seed with others; the newest session comes first."""
+    totals: dict[str, float] = defaultdict(float)
+    for age, session in enumerate(sessions):
+        counts = dict.fromkeys(session.read, READ_WEIGHT) | dict.fromkeys(session.edited, 1.0)
+        session_total, seed_total = sum(counts.values()), sum(count for path, count in counts.items() if path in seeds)
+        # The weight is divided among the files: a session that went through the whole tree says little about any two.
+        share = 2 ** (-age / HALF_LIFE_SESSIONS) / max(len(counts) - 1, 1)
+        for path, count in counts.items():
+            totals[path] += (session_total - count if path in seeds else seed_total) * count * share
+    return {path: weight for path, weight in totals.items() if weight > 0}
+
+
+def describe_touches(sessions: Sequence[SharedSession], path: str) -> str:
+    """A sentence on how often a file was touched together with others, without any content of the sessions."""
+    count = sum(path in session.edited or path in session.read for session in sessions)
+    verb = "edited" if any(path in session.edited for session in sessions) else "read"
+    return f"touched together in {f'{count} sessions' if count > 1 else 'a session'}: {verb}"
+
+
+def find_touched_together(
+    sessions: Sequence[SharedSession], seeds: Collection[str], limit: int
+) -> tuple[RelatedFile, ...]:
+    """The files that were touched together with seeds, including the seeds."""
+    ranking = sorted(weigh_files(sessions, seeds).items(), key=lambda item: (-item[1], item[0]))[:limit]
+    return tuple(
+        RelatedFile(path=path, weight=weight, why=(describe_touches(sessions, path),)) for path, weight in ranking
+    )

@@ -10,13 +10,12 @@ from contextlib import suppress
 from itertools import compress
 
 from hivemind.code import git
-from hivemind.code.comparison import CodeDifference
 from hivemind.code.fingerprint import digest, similarity
 from hivemind.code.grammars import language_of
 from hivemind.code.index import CodeIndex
 from hivemind.code.moved_symbols import match, similarity_key
 from hivemind.code.parsing import outline
-from hivemind.code.versions import HasTime, Versions, always
+from hivemind.code.versions import CodeDifference, HasTime, Versions, always
 from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import FILE, LOOSE_KINDS, Anchor, LineChange, Staleness, Symbol, SymbolChange
 

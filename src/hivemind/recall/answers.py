@@ -10,10 +10,9 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hivemind.code import touched_together
-from hivemind.code.mentions import find_named_files
+from hivemind.code.code_names import find_named_files
 from hivemind.code.recall_staleness import Judge, label_stale
-from hivemind.code.shared_sessions import shared_sessions
+from hivemind.code.shared_sessions import find_shared_sessions, find_touched_together
 from hivemind.context import Context
 from hivemind.errors import StoreError, StoreUnwritable, Unavailable
 from hivemind.low_priority import used_cpu_seconds
@@ -236,8 +235,8 @@ class Answers:
         inside = find_named_files(context.checkout.root, query.text) if is_about_today else ()
         if not inside:
             return answer
-        sessions_together = shared_sessions(context.store.db, context.repository, inside)
-        files = touched_together.find_related(sessions_together, inside, MOST_FILES)
+        sessions_together = find_shared_sessions(context.store.db, context.repository, inside)
+        files = find_touched_together(sessions_together, inside, MOST_FILES)
         near = Nearby(symbols=(), inside=inside, files=files, sessions=sessions_together[:MOST_SESSIONS])
         with context.store.db.reading():
             return add_linked_memories(context.store.db, answer, near, self._make_judge())

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from hivemind.code import addresses, links, related_files
+from hivemind.code import code_names, links, related_files
 from hivemind.code.app_staleness import anchored_memories
-from hivemind.code.shared_sessions import shared_sessions
+from hivemind.code.shared_sessions import find_shared_sessions
 from hivemind.code.working_tree import stamp
 from hivemind.context import Context, Progress
 from hivemind.model.code import RelatedFile
@@ -45,7 +45,7 @@ def find_related(context: Context, target: str, limit: int, progress: Progress) 
 def find_neighbours(context: Context, files: tuple[str, ...]) -> tuple[RelatedFile, ...]:
     """Find the files most related to some files."""
     context.checkout.index.refresh_if_older(0.0)
-    sessions_together = shared_sessions(context.store.db, context.repository, files)
+    sessions_together = find_shared_sessions(context.store.db, context.repository, files)
     near = related_files.find_related(context.checkout.index, files, MOST_FILES, sessions_together)
     # To lie in the same folder is no reason to be told of it.
     return tuple(file for file in near if file.why != (related_files.Relation.SAME_FOLDER,))[:MOST_NEIGHBOURS]
@@ -55,10 +55,10 @@ def _collect_files(context: Context, paths: Iterable[str]) -> Nearby:
     """Collect the files related to files or folders, and the sessions that touched them together."""
     index, targets = context.checkout.index, tuple(dict.fromkeys(paths))
     inside = (*targets, *(file for path in targets for file in index.paths_in(path)))
-    sessions_together = shared_sessions(context.store.db, context.repository, inside)
+    sessions_together = find_shared_sessions(context.store.db, context.repository, inside)
     files = tuple(related_files.find_related(index, targets, MOST_FILES, sessions_together)) if targets else ()
     # What is known about a package holds for each of its files.
-    around = (*inside, *sorted(addresses.parent_folders(targets)))
+    around = (*inside, *sorted(code_names.parent_folders(targets)))
     return Nearby(symbols=(), inside=around, files=files, sessions=sessions_together[:MOST_SESSIONS])
 
 

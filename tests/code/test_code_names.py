@@ -5,7 +5,7 @@ import random
 import pytest
 
 from hivemind import Hivemind
-from hivemind.code import mentions
+from hivemind.code import code_names
 
 HEX = "".join(random.Random(7).choices("0123456789abcdef", k=40_000))
 
@@ -17,10 +17,10 @@ def test_a_long_run_of_data_names_nothing_and_hides_no_name_beside_it(data: str)
     # Patterns that took the square of its length needed 17 seconds for a pasted dump.
     text = f"see auth/service.py in the billing module {data}"
 
-    assert mentions.find_paths(text) == ["auth/service.py"]
-    assert mentions.find_place_names(text) == ["billing"]
-    assert mentions.find_addresses(data) == []
-    assert not mentions.surely_names_code(data)
+    assert code_names.find_paths(text) == ["auth/service.py"]
+    assert code_names.find_place_names(text) == ["billing"]
+    assert code_names.find_addresses(data) == []
+    assert not code_names.surely_names_code(data)
 
 
 def test_a_pasted_dump_is_a_question_like_any_other(mind: Hivemind) -> None:

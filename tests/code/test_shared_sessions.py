@@ -1,6 +1,6 @@
 """How files are related that agents touched in the same sessions."""
 
-from hivemind.code.touched_together import describe_touches, find_related, weigh_files
+from hivemind.code.shared_sessions import describe_touches, find_touched_together, weigh_files
 from hivemind.model.code import SharedSession
 from hivemind.model.ids import SessionId
 
@@ -44,7 +44,7 @@ def test_a_session_through_the_whole_tree_says_less_than_one_of_two_files() -> N
 def test_files_of_one_folder_are_related_to_each_other() -> None:
     sessions = [session(edited="auth/models.py", read="auth/service.py docs.md")]
 
-    found = find_related(sessions, {"auth/models.py", "auth/service.py"}, limit=2)
+    found = find_touched_together(sessions, {"auth/models.py", "auth/service.py"}, limit=2)
 
     assert {file.path for file in found} == {"auth/models.py", "auth/service.py"}
     assert describe_touches(sessions, "auth/models.py") == "touched together in a session: edited"

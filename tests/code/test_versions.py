@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.code.comparison import CodeDifference, Version, compare_versions
 from hivemind.code.parsing import parse_file
+from hivemind.code.versions import CodeDifference, Version, compare_versions
 from hivemind.model.code import LineChange
 
 if TYPE_CHECKING:
