@@ -16,7 +16,8 @@ from typing import Any
 import click
 from fastapi import FastAPI
 
-from hivemind import agents
+from hivemind.agents import callers
+from hivemind.agents.agent import get_agent
 from hivemind.cli import hivemind
 from hivemind.cli.framework import EXIT_CODES, OTHER_CODES
 from hivemind.hub.http.routes import ERRORS, router
@@ -183,8 +184,8 @@ def actions() -> str:
         "| agent | before an edit | before a command | after a failure | subagents | seen in |",
         "|---|---|---|---|---|---|",
     ]
-    for name in agents.NAMES:
-        agent = agents.get_agent(name)
+    for name in callers.NAMES:
+        agent = get_agent(name)
         kinds, checks = set(agent.answers.values()), seen.get(name, {})
         late = "after it was read or edited" if "after" in kinds else "no"
         cells = [

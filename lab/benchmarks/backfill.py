@@ -9,7 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hivemind import Hivemind, agents
+from hivemind import Hivemind
+from hivemind.agents import callers
 from hivemind.model.memory import Channel, Writer
 from hivemind.sessions import backfill
 from hivemind.settings import Settings
@@ -23,7 +24,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         home = Path(sys.argv[1]) if len(sys.argv) > 1 else make_sessions(root / "user")
-        transcripts = backfill.find_transcripts(home, agents.NAMES, None)
+        transcripts = backfill.find_transcripts(home, callers.NAMES, None)
         megabytes = sum(transcript.size for transcript in transcripts) / 1e6
         settings = Settings(home=root / "home", person="benchmark")
         writer = Writer(actor="benchmark", channel=Channel.PERSON)

@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from hivemind import agents
+from hivemind.agents import callers
+from hivemind.agents.agent import get_agent
 from hivemind.code import git
 from hivemind.embedding.embedder import load_wording
 from hivemind.learning import commits
@@ -81,9 +82,9 @@ def read_sessions(folder: Path) -> Iterator[SessionView]:
     by_session: dict[str, dict[str, Observation]] = defaultdict(dict)
     for file in sorted(folder.rglob("*.json*")):
         agent = next((names.get(part, part) for part in file.relative_to(folder).parts), "")
-        if agent not in agents.NAMES:
+        if agent not in callers.NAMES:
             continue
-        for observation in agents.get_agent(agent).read_transcript(file):
+        for observation in get_agent(agent).read_transcript(file):
             if isinstance(observation, Observation):
                 by_session[observation.session_id].setdefault(observation.source_id, observation)
     for steps in by_session.values():

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hivemind.agents.app_callers import who_calls
+from hivemind.agents.writers import identify_writer
 from hivemind.code.checkout import Checkout
 from hivemind.code.repository import identify
 from hivemind.context import Clock, Context, utc_now
@@ -377,7 +377,7 @@ class Hivemind(Mind):
         tree = Path.cwd() if directory is None else expand_path(directory, "the directory")
         repository = identify(tree, settings.home / "index")
         store = Store.open(settings.store_directory(name), is_hurried=is_hurried)
-        author = writer or who_calls(settings)
+        author = writer or identify_writer(settings)
         mind = cls(make_context(store, settings, repository, author, clock, is_hurried=is_hurried))
         try:
             mind._catch_up()

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hivemind import agents, background
+from hivemind import background
+from hivemind.agents.agent import get_agent
 from hivemind.agents.callers import BRIEFED_LATE, HEAR_BEFORE_CALLS, Answer
 from hivemind.agents.decoder import HookRequest
 from hivemind.errors import StoreBusy, StoreOutdated
@@ -31,7 +32,7 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = (), say: 
     ``cues`` are those of a tool call that some memory may concern. ``say`` gets the reply before the store is closed,
     which may take a moment.
     """
-    caller = agents.get_agent(agent)
+    caller = get_agent(agent)
     fields = parse_json(payload)
     # Where the command line names no event that takes an answer, the payload may.
     event = event if event in caller.answers else str(fields.get("hook_event_name") or "")

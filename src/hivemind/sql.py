@@ -3,7 +3,6 @@
 from functools import cache
 from typing import TYPE_CHECKING
 
-from hivemind.agents.app_callers import client_of
 from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import InvalidInput, Unavailable
 from hivemind.hivemind import Hivemind, Mind
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from hivemind.store.reader import Reader
 
-__all__ = ["Hivemind", "Mind", "client_of", "connect", "embed"]
+__all__ = ["Hivemind", "Mind", "connect", "embed"]
 
 
 VECTOR_FUNCTIONS = {name: when_called("embedding.embeddings", name) for name in ("cosine_similarity", "unpack_vector")}

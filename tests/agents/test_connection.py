@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hivemind import agents
-from hivemind.agents import codex, connection, file_changes, jsonc
+from hivemind.agents import callers, codex, connection, file_changes, jsonc
+from hivemind.agents.agent import get_agent
 from hivemind.agents.config_entries import InstallPlan, InstallTarget, Launch
 from hivemind.errors import InvalidInput, Refused, Unavailable
 
@@ -67,14 +67,14 @@ LAYOUTS = {"commented": COMMENTED, "minified": MINIFIED, "empty": "{}", "spread"
 
 
 def give_the_user_settings(name: str, place: InstallTarget, layout: str = COMMENTED) -> None:
-    for piece in agents.get_agent(name).build_pieces(place, LAUNCH):
+    for piece in get_agent(name).build_pieces(place, LAUNCH):
         is_shared = piece.path.suffix != ".sh" and "hivemind" not in piece.path.name and piece.path.name != "SKILL.md"
         if is_shared:
             piece.path.parent.mkdir(parents=True, exist_ok=True)
             piece.path.write_text({**USERS, ".json": layout, ".jsonc": layout}[piece.path.suffix])
 
 
-@pytest.mark.parametrize("name", agents.NAMES)
+@pytest.mark.parametrize("name", callers.NAMES)
 def test_a_fresh_home_is_as_before_after_leaving(name: str, place: InstallTarget, record: Path) -> None:
     file_changes.apply(connection.plan_install(name, place, LAUNCH).changes, record)
     connected = contents(place)
@@ -86,7 +86,7 @@ def test_a_fresh_home_is_as_before_after_leaving(name: str, place: InstallTarget
     assert [path.name for path in place.root.iterdir()] == []
 
 
-@pytest.mark.parametrize("name", agents.NAMES)
+@pytest.mark.parametrize("name", callers.NAMES)
 def test_an_empty_directory_that_was_there_before_stays_after_leaving(
     name: str, place: InstallTarget, record: Path
 ) -> None:
@@ -128,7 +128,7 @@ def test_a_damaged_record_of_directories_loses_no_directory(text: str, tmp_path:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", agents.NAMES)
+@pytest.mark.parametrize("name", callers.NAMES)
 def test_settings_of_the_user_are_as_before_after_leaving(name: str, layout: str, place: InstallTarget) -> None:
     give_the_user_settings(name, place, LAYOUTS[layout])
     before = contents(place)
@@ -141,7 +141,7 @@ def test_settings_of_the_user_are_as_before_after_leaving(name: str, layout: str
     assert contents(place) == before
 
 
-@pytest.mark.parametrize("name", agents.NAMES)
+@pytest.mark.parametrize("name", callers.NAMES)
 def test_connecting_twice_changes_nothing_the_second_time(name: str, place: InstallTarget) -> None:
     give_the_user_settings(name, place)
     file_changes.apply(connection.plan_install(name, place, LAUNCH).changes)
@@ -151,7 +151,7 @@ def test_connecting_twice_changes_nothing_the_second_time(name: str, place: Inst
     assert again.changes == ()
 
 
-@pytest.mark.parametrize("name", agents.NAMES)
+@pytest.mark.parametrize("name", callers.NAMES)
 def test_a_new_interpreter_replaces_the_old_one(name: str, place: InstallTarget) -> None:
     give_the_user_settings(name, place)
     before = contents(place)
@@ -314,7 +314,7 @@ def test_a_fingerprint_is_the_hash_codex_would_make() -> None:
     assert fingerprint == f"sha256:{hashlib.sha256(told.encode()).hexdigest()}"
 
 
-@pytest.mark.parametrize("name", agents.NAMES)
+@pytest.mark.parametrize("name", callers.NAMES)
 def test_health_tells_connected_from_not(name: str, tmp_path: Path) -> None:
     place = InstallTarget(home=tmp_path)
     before = connection.check_health(name, place)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivemind import agents
 from hivemind.agents import callers
+from hivemind.agents.agent import get_agent
 from hivemind.agents.json_input import strip_injected
 from hivemind.agents.tool_calls import hash_blob
 from hivemind.model.session import Observation, ObservationKind, SkippedInput
@@ -21,7 +21,7 @@ S = {"session_id": "s1", "cwd": "/repo"}
 
 def told(name: str, event: str, payload: dict[str, Any]) -> list[Observation]:
     """The observations in a payload of which all is readable."""
-    found = list(agents.get_agent(name).decode(event, payload, AT))
+    found = list(get_agent(name).decode(event, payload, AT))
     assert not [one for one in found if isinstance(one, SkippedInput)]
     return [one for one in found if isinstance(one, Observation)]
 
@@ -331,7 +331,7 @@ def test_the_same_step_told_twice_has_the_same_id() -> None:
     ids = {
         one.source_id
         for at in ("1", "2")
-        for one in agents.get_agent("claude-code").decode(event, payload, at)
+        for one in get_agent("claude-code").decode(event, payload, at)
         if isinstance(one, Observation)
     }
 
@@ -360,21 +360,20 @@ def test_a_session_begins_once_and_is_taken_up_again_as_often_as_you_like() -> N
     begun = [told("claude-code", "SessionStart", {**S, "source": "startup"})[0].source_id for _ in range(2)]
 
     resumed = [
-        next(iter(agents.get_agent("claude-code").decode("SessionStart", {**S, "source": "resume"}, at)))
-        for at in ("1", "2")
+        next(iter(get_agent("claude-code").decode("SessionStart", {**S, "source": "resume"}, at))) for at in ("1", "2")
     ]
 
     assert begun[0] == begun[1]
     assert len({one.source_id for one in resumed if isinstance(one, Observation)}) == 2
 
 
-@pytest.mark.parametrize("name", [name for name in agents.NAMES if name != "zed"])
+@pytest.mark.parametrize("name", [name for name in callers.NAMES if name != "zed"])
 def test_fields_we_do_not_know_are_ignored_and_events_we_do_not_know_are_reported(name: str) -> None:
     event, payload = PROMPTS[name]
 
     known = told(name, event, {**payload, "brand_new": {"field": 1}})
     unknown = list(
-        agents.get_agent(name).decode(
+        get_agent(name).decode(
             "BrandNewEvent",
             {**payload, "hook_event_name": "BrandNewEvent", "agent_action_name": "BrandNewEvent"},
             AT,
@@ -385,9 +384,9 @@ def test_fields_we_do_not_know_are_ignored_and_events_we_do_not_know_are_reporte
     assert [type(one) for one in unknown] == [SkippedInput]
 
 
-@pytest.mark.parametrize("name", [name for name in agents.NAMES if name != "zed"])
+@pytest.mark.parametrize("name", [name for name in callers.NAMES if name != "zed"])
 def test_a_payload_without_a_session_is_reported(name: str) -> None:
-    (skipped,) = agents.get_agent(name).decode(PROMPTS[name][0], {}, AT)
+    (skipped,) = get_agent(name).decode(PROMPTS[name][0], {}, AT)
 
     assert isinstance(skipped, SkippedInput)
     assert "session" in skipped.reason
@@ -400,14 +399,14 @@ json_values = st.recursive(
 )
 
 
-@pytest.mark.parametrize("name", [name for name in agents.NAMES if name != "zed"])
+@pytest.mark.parametrize("name", [name for name in callers.NAMES if name != "zed"])
 @examples(100)
 @given(data=st.data())
 def test_whatever_stands_in_a_field_nothing_is_raised(name: str, data: st.DataObject) -> None:
     event, payload = data.draw(st.sampled_from([table[name] for table in (EDITS, FAILURES, PROMPTS) if name in table]))
     spoiled = {key: data.draw(json_values) if data.draw(st.booleans()) else value for key, value in payload.items()}
 
-    found = list(agents.get_agent(name).decode(event, spoiled, AT))
+    found = list(get_agent(name).decode(event, spoiled, AT))
 
     assert all(isinstance(one, Observation | SkippedInput) for one in found)
 
@@ -441,7 +440,7 @@ def test_what_we_injected_does_not_come_back() -> None:
     ],
 )
 def test_context_is_given_in_the_agents_own_form(name: str, event: str, expected: dict[str, Any]) -> None:
-    agent = agents.get_agent(name)
+    agent = get_agent(name)
 
     assert json.loads(agent.reply(event, "C")) == expected
     assert agent.reply(event, "") == ""
@@ -450,21 +449,21 @@ def test_context_is_given_in_the_agents_own_form(name: str, event: str, expected
 
 @pytest.mark.parametrize("roots", [1, True, None, "x", [None], [["x"]]])
 def test_who_asks_is_known_whatever_stands_where_directories_belong(roots: object) -> None:
-    asked = agents.get_agent("cline").parse_request("PreToolUse", {"taskId": "s1", "workspaceRoots": roots})
-    placed = agents.get_agent("cline").parse_request("PreToolUse", {"taskId": "s1", "workspaceRoots": ["/"]})
+    asked = get_agent("cline").parse_request("PreToolUse", {"taskId": "s1", "workspaceRoots": roots})
+    placed = get_agent("cline").parse_request("PreToolUse", {"taskId": "s1", "workspaceRoots": ["/"]})
 
     assert (asked.session, asked.directory) == ("s1", None)
     assert str(placed.directory) == "/"
 
 
-@pytest.mark.parametrize("name", agents.NAMES)
+@pytest.mark.parametrize("name", callers.NAMES)
 def test_events_that_are_answered_are_known_to_the_hook_beforehand(name: str) -> None:
-    answers = agents.get_agent(name).answers
+    answers = get_agent(name).answers
 
     assert set(answers) <= callers.CONTEXT_EVENTS | set(callers.BEFORE_CALL_EVENTS) | callers.AFTER_CALL_EVENTS
     assert set(answers.values()) <= {"brief", "recall", "before", "after", "subagent"}
     assert ("before" in answers.values()) == (name in callers.HEAR_BEFORE_CALLS)
-    assert all(agents.get_agent(name).reply(event, "C") for event in answers)
+    assert all(get_agent(name).reply(event, "C") for event in answers)
 
 
 @pytest.mark.parametrize(
@@ -484,11 +483,11 @@ def test_events_that_are_answered_are_known_to_the_hook_beforehand(name: str) ->
 def test_the_agent_that_really_runs_claudes_hook_is_known(
     environ: dict[str, str], payload: dict[str, str], caller: str
 ) -> None:
-    assert agents.identify_hook_agent("claude-code", environ, json.dumps(payload)) == caller
-    assert agents.identify_hook_agent("codex", environ, json.dumps(payload)) == "codex"
+    assert callers.identify_hook_agent("claude-code", environ, json.dumps(payload)) == caller
+    assert callers.identify_hook_agent("codex", environ, json.dumps(payload)) == "codex"
 
 
 def test_a_command_knows_the_agent_whose_shell_it_runs_in() -> None:
-    assert agents.detect_agent({"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s"}) == ("claude-code", "s")
-    assert agents.detect_agent({"OPENCODE": "1"}) == ("opencode", "")
-    assert agents.detect_agent({"HOME": "/root"}) is None
+    assert callers.detect_agent({"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s"}) == ("claude-code", "s")
+    assert callers.detect_agent({"OPENCODE": "1"}) == ("opencode", "")
+    assert callers.detect_agent({"HOME": "/root"}) is None

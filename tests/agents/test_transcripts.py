@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import pytest
 
-from hivemind import agents
+from hivemind.agents.agent import get_agent
 from hivemind.model.session import Observation, ObservationKind, SkippedInput
 from hivemind.sessions import backfill
 
@@ -24,17 +24,17 @@ def kept(path: Path, *lines: dict[str, Any] | str) -> Path:
 
 
 def seen_in(name: str, path: Path) -> list[Observation]:
-    return [one for one in agents.get_agent(name).read_transcript(path) if isinstance(one, Observation)]
+    return [one for one in get_agent(name).read_transcript(path) if isinstance(one, Observation)]
 
 
 def skipped_in(name: str, path: Path) -> list[SkippedInput]:
-    return [one for one in agents.get_agent(name).read_transcript(path) if isinstance(one, SkippedInput)]
+    return [one for one in get_agent(name).read_transcript(path) if isinstance(one, SkippedInput)]
 
 
 def hooked(name: str, event: str, payload: dict[str, Any]) -> set[str]:
     return {
         one.source_id
-        for one in agents.get_agent(name).decode(event, payload, "2026-03-01T10:00:00.000000Z")
+        for one in get_agent(name).decode(event, payload, "2026-03-01T10:00:00.000000Z")
         if isinstance(one, Observation)
     }
 
@@ -422,7 +422,7 @@ def test_a_step_told_by_a_hook_and_kept_in_a_transcript_is_one_step(name: str, t
 
     told_ids = [hooked(name, event, payload) for event, payload in HOOKS[name]]
 
-    assert agents.get_agent(name).same_ids
+    assert get_agent(name).same_ids
     assert all(ids and ids <= kept_ids for ids in told_ids)
 
 
@@ -445,7 +445,7 @@ def test_a_file_that_is_broken_as_a_whole_is_reported(name: str, tmp_path: Path)
     path = tmp_path / ("opencode.db" if name == "opencode" else "s1.messages.json")
     path.write_text("nonsense" * 100)
 
-    told = list(agents.get_agent(name).read_transcript(path))
+    told = list(get_agent(name).read_transcript(path))
 
     assert [type(one) for one in told] == [SkippedInput]
 

@@ -4,7 +4,8 @@ from pathlib import Path, PureWindowsPath
 
 import pytest
 
-from hivemind import Hivemind, agents
+from hivemind import Hivemind
+from hivemind.agents.agent import get_agent
 from hivemind.embedding.embedder import load_wording
 from hivemind.errors import InvalidInput
 from hivemind.learning.detectors import DETECTORS, select_detectors
@@ -18,7 +19,7 @@ from tests.sessions.sessions import Told, told
 
 
 def found(detector: str, session: Told) -> list[Proposal]:
-    read = agents.get_agent("claude-code").read_transcript(session.keep())
+    read = get_agent("claude-code").read_transcript(session.keep())
     steps = [one for one in read if isinstance(one, Observation)]
     judge = load_judge(load_wording().encode_wording)
     return list(DETECTORS[detector](SessionView(steps=steps, root=str(session.directory), judge=judge)))
@@ -302,7 +303,7 @@ def test_of_two_rules_about_one_thing_the_last_stands(tmp_path: Path) -> None:
 
 
 def test_without_a_model_nobody_is_misheard(tmp_path: Path) -> None:
-    read = agents.get_agent("claude-code").read_transcript(told(tmp_path).asked("Always run the formatter.").keep())
+    read = get_agent("claude-code").read_transcript(told(tmp_path).asked("Always run the formatter.").keep())
     steps = [one for one in read if isinstance(one, Observation)]
 
     assert list(DETECTORS["corrections"](SessionView(steps=steps))) == []

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import pytest
 
-from hivemind import agents
+from hivemind.agents.agent import get_agent
 from hivemind.model.session import Observation, SkippedInput
 from hivemind.sessions import intake
 from tests.agents.test_decode import AT, EDITS, FAILURES, PROMPTS
@@ -55,12 +55,12 @@ def is_told(found: list[Any]) -> bool:
 def test_of_transcripts(name: str, tmp_path: Path, tally: Tally) -> None:
     path = KEEPERS[name](tmp_path)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    whole = len(list(agents.get_agent(name).read_transcript(path)))
+    whole = len(list(get_agent(name).read_transcript(path)))
     tried = other = 0
     for changed in every_way(lines):
         path.write_text("\n".join(json.dumps(line) for line in changed))
 
-        found = list(agents.get_agent(name).read_transcript(path))
+        found = list(get_agent(name).read_transcript(path))
 
         assert is_told(found)
         tried += 1
@@ -88,7 +88,7 @@ def test_of_an_exported_session(tmp_path: Path, tally: Tally) -> None:
     for changed in ways:
         path.write_text(json.dumps(changed))
 
-        assert is_told(list(agents.get_agent("opencode").read_transcript(path)))
+        assert is_told(list(get_agent("opencode").read_transcript(path)))
     tally("bent transcripts and payloads", len(ways), len(ways))
 
 
@@ -102,7 +102,7 @@ def test_of_rows_in_a_database(column: str, tmp_path: Path, tally: Tally) -> Non
         for changed in [*map(json.dumps, every_way(json.loads(data))), "[]", "not JSON", None, b"\xff"]:
             database.execute(f"UPDATE {column} SET data = ? WHERE id = ?", (changed, own_id))
 
-            assert is_told(list(agents.get_agent("opencode").read_transcript(path)))
+            assert is_told(list(get_agent("opencode").read_transcript(path)))
             tried += 1
         database.execute(f"UPDATE {column} SET data = ? WHERE id = ?", (data, own_id))
     tally("bent transcripts and payloads", tried, tried)
@@ -115,9 +115,9 @@ def test_of_hook_payloads(table: dict[str, tuple[str, dict[str, Any]]], tally: T
     tried = 0
     for name, (event, payload) in table.items():
         for changed in every_way(payload):
-            found = list(agents.get_agent(name).decode(event, changed, AT))
+            found = list(get_agent(name).decode(event, changed, AT))
             arrived = list(intake.parse_spool_lines([(name, event, AT, json.dumps(changed))]))
-            agents.get_agent(name).parse_request(event, changed)
+            get_agent(name).parse_request(event, changed)
 
             assert is_told(found)
             assert len(arrived) == len(found)

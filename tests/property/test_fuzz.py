@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hivemind import agents, mcp
-from hivemind.agents import jsonc
+from hivemind import mcp
+from hivemind.agents import callers, jsonc
+from hivemind.agents.agent import get_agent
 from hivemind.code import repository
 from hivemind.errors import InvalidInput
 from hivemind.mcp import protocol
@@ -99,19 +100,19 @@ payloads = st.dictionaries(st.sampled_from(FIELDS), values, max_size=10)
 QUICK = examples(25)
 
 
-@pytest.mark.parametrize("agent", agents.NAMES)
+@pytest.mark.parametrize("agent", callers.NAMES)
 @QUICK
 @given(event=st.sampled_from(EVENTS), payload=payloads)
 def test_hook_payloads_of_every_agent(agent: str, event: str, payload: dict[str, Any]) -> None:
-    told = list(agents.get_agent(agent).decode(event, payload, "2026-01-01T10:00:00.000000Z"))
+    told = list(get_agent(agent).decode(event, payload, "2026-01-01T10:00:00.000000Z"))
     arrived = list(intake.parse_spool_lines([(agent, event, "2026-01-01T10:00:00.000000Z", json.dumps(payload))]))
 
     assert all(isinstance(one, Observation | SkippedInput) for one in told)
     assert len(arrived) == len(told)
-    agents.get_agent(agent).parse_request(event, payload)
+    get_agent(agent).parse_request(event, payload)
 
 
-@pytest.mark.parametrize("agent", agents.NAMES)
+@pytest.mark.parametrize("agent", callers.NAMES)
 @QUICK
 @given(lines=st.lists(payloads.map(json.dumps) | st.text(max_size=60), max_size=6), raw=st.binary(max_size=60))
 def test_transcripts_of_every_agent(tmp_path: Path, agent: str, lines: list[str], raw: bytes) -> None:
@@ -119,7 +120,7 @@ def test_transcripts_of_every_agent(tmp_path: Path, agent: str, lines: list[str]
         file = tmp_path / name
         file.write_bytes("\n".join(lines).encode("utf-8", "replace") + raw)
 
-        told = list(agents.get_agent(agent).read_transcript(file))
+        told = list(get_agent(agent).read_transcript(file))
 
         assert all(isinstance(one, Observation | SkippedInput) for one in told)
 
@@ -158,7 +159,7 @@ def test_whatever_hooks_leave_the_store_still_opens(open_mind: Open, home: Path,
         "command": "make",
     }
     told |= {"tool_input": {"command": "make"}, "tool_response": {"stdout": "x", "stderr": ""}, "prompt": "x"}
-    for agent in agents.NAMES:
+    for agent in callers.NAMES:
         for event in EVENTS:
             spool.append(str(home), agent, event, "2026-01-01T10:00:00.000000Z", json.dumps(told | ODD[name]))
 
@@ -310,7 +311,7 @@ def test_addresses_of_remotes(remote: str) -> None:
 def test_the_parsers_were_all_tried(tally: Tally) -> None:
     fed = [one for name, one in globals().items() if name.startswith("test_") and hasattr(one, "hypothesis")]
     of_agents = [one for one in fed if hasattr(one, "pytestmark")]
-    parsers = len(of_agents) * len(agents.NAMES) + len(fed) - len(of_agents)
+    parsers = len(of_agents) * len(callers.NAMES) + len(fed) - len(of_agents)
 
     tally("parsers fed with nonsense, 25 times each", parsers, parsers)
 

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 import apsw
 import pytest
 
-from hivemind import Hivemind, agents
+from hivemind import Hivemind
 from hivemind import hook as hook_file
+from hivemind.agents import callers
+from hivemind.agents.agent import get_agent
 from hivemind.model.memory import Kind
 from hivemind.settings import Settings
 from hivemind.store.store import FILE
@@ -110,7 +112,7 @@ def in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def get_module(agent: str) -> Any:
-    return inspect.getmodule(agents.get_agent(agent).build_pieces)
+    return inspect.getmodule(get_agent(agent).build_pieces)
 
 
 def events_of(agent: str) -> list[str]:
@@ -132,7 +134,7 @@ def compute_limit(anchor: Outcome) -> float:
     return LONGEST_SECONDS * max(1.0, anchor.seconds / USUAL_SECONDS)
 
 
-@pytest.mark.parametrize("agent", [name for name in agents.NAMES if hasattr(get_module(name), "EVENTS")])
+@pytest.mark.parametrize("agent", [name for name in callers.NAMES if hasattr(get_module(name), "EVENTS")])
 def test_every_hook_answers_while_another_process_writes_and_nothing_is_lost(agent: str, home: Path) -> None:
     free = run_all(agent, "free")
     run_json("status", "--counts")
@@ -145,7 +147,7 @@ def test_every_hook_answers_while_another_process_writes_and_nothing_is_lost(age
 
     assert [event for event in free if locked[event].seconds > compute_limit(free[event])] == []
     assert {event for event in free if locked[event].stdout} == {event for event in free if free[event].stdout}
-    assert any(outcome.stdout for outcome in free.values()) == bool(agents.get_agent(agent).answers)
+    assert any(outcome.stdout for outcome in free.values()) == bool(get_agent(agent).answers)
     assert all(is_valid(outcome.stdout) and not outcome.stderr for outcome in locked.values())
     # Whoever opens the store next records what waited.
     run_json("status", "--counts")

@@ -1,14 +1,16 @@
-"""What is known about one coding agent, in a common shape."""
+"""What is known about one coding agent, in a common shape; each agent's module has its own."""
 
+import importlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hivemind.agents.callers import ANSWERS, BEFORE_CALL_EVENTS, Answer
+from hivemind.agents.callers import ANSWERS, BEFORE_CALL_EVENTS, NAMES, Answer
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece
 from hivemind.agents.decoder import HookRequest, decode_hook, make_request
 from hivemind.agents.json_input import Observations, Payload, get_text
+from hivemind.errors import InvalidInput, did_you_mean
 from hivemind.model.session import SkippedInput
 
 
@@ -75,3 +77,14 @@ class Agent:
     def reply(self, event: str, context: str) -> str:
         """Return what the hook must print to give the model this context; empty if the event takes none."""
         return self.format_context(event, context) if context and event in self.answers else ""
+
+
+def get_agent(name: str) -> Agent:
+    """Return the agent of this name."""
+    if name not in NAMES:
+        suggestion = did_you_mean(name, NAMES) or f" Supported are: {', '.join(NAMES)}."
+        raise InvalidInput(f"unknown agent {name!r}.{suggestion}")
+    # ``continue`` is a keyword of Python and cannot name a module.
+    module = "continue_" if name == "continue" else name.replace("-", "_")
+    agent: Agent = importlib.import_module(f"hivemind.agents.{module}").AGENT
+    return agent

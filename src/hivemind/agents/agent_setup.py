@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hivemind import agents
-from hivemind.agents import connection, file_changes
+from hivemind.agents import callers, connection, file_changes
+from hivemind.agents.agent import get_agent
 from hivemind.agents.config_entries import InstallPlan, InstallTarget, Launch
 from hivemind.context import Context
 from hivemind.errors import HivemindError, InvalidInput
@@ -78,7 +78,7 @@ class Agents:
         """Plan the changes that connect these agents, or all on this machine; ``apply`` makes them."""
         agent_names = names or connection.detect(Path.home())
         if not agent_names:
-            raise InvalidInput(f"no agent was found on this machine; name one: {', '.join(agents.NAMES)}")
+            raise InvalidInput(f"no agent was found on this machine; name one: {', '.join(callers.NAMES)}")
         # One view for all plans, because agents share files: two of them may edit one settings file.
         place, view, launch = _place(project), View(), _launch(self._context.settings.home)
         connections = []
@@ -96,7 +96,7 @@ class Agents:
         place, view = _place(project), View()
         plans = {
             name: view.assume_applied(connection.plan_uninstall(name, place, view.__getitem__))
-            for name in names or agents.NAMES
+            for name in names or callers.NAMES
         }
         return tuple(_connection(name, plan) for name, plan in plans.items() if names or plan.changes or plan.problems)
 
@@ -113,7 +113,7 @@ class Agents:
 
     def list_connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """List the agents on this machine: those that are connected, and those that are not."""
-        every = [connection.check_health(name, _place(None)) for name in agents.NAMES]
+        every = [connection.check_health(name, _place(None)) for name in callers.NAMES]
         connected_names = tuple(health.agent for health in every if health.server or health.hooks)
         return connected_names, tuple(
             health.agent for health in every if health.present and health.agent not in connected_names
@@ -122,7 +122,7 @@ class Agents:
     def health(self) -> tuple[Finding, ...]:
         """Check each agent's registration, hooks and last activity, and the server and the hook themselves."""
         place, launch = _place(None), _launch(self._context.settings.home)
-        every = [connection.check_health(name, place) for name in agents.NAMES]
+        every = [connection.check_health(name, place) for name in callers.NAMES]
         last_seen = sessions.find_last_activity(self._context.store.db)
         findings = [
             _finding(health, launch, last_seen.get(health.agent, ""))
@@ -178,7 +178,7 @@ class View(dict[Path, str | None]):
 
 
 def _connection(name: str, plan: InstallPlan) -> Connection:
-    return Connection(agent=name, title=agents.get_agent(name).title, plan=plan)
+    return Connection(agent=name, title=get_agent(name).title, plan=plan)
 
 
 def _place(project: Path | None) -> InstallTarget:

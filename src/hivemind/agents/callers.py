@@ -5,6 +5,7 @@ Light, so that a hook can load it quickly; ``enum`` comes with ``re``, which a h
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 
 TYPE_CHECKING = False
@@ -116,6 +117,11 @@ def detect_agent(environ: Mapping[str, str]) -> tuple[str, str] | None:
         if environ.get(sign):
             return agent, environ.get(session, "") if session else ""
     return None
+
+
+def is_agent_calling() -> bool:
+    """Whether an agent runs this process."""
+    return detect_agent(os.environ) is not None
 
 
 def identify_hook_agent(installed_for: str, environ: Mapping[str, str], payload: str) -> str:

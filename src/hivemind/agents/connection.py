@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hivemind import agents
-from hivemind.agents import claude_code, codex, gemini, opencode
+from hivemind.agents import callers, claude_code, codex, gemini, opencode
+from hivemind.agents.agent import get_agent
 from hivemind.agents.config_entries import (
     SERVER,
     FileReader,
@@ -50,14 +50,14 @@ class ConnectionHealth:
 
 def detect(home: Path) -> tuple[str, ...]:
     """Return the agents that are installed on this machine."""
-    return tuple(name for name in agents.NAMES if _is_present(name, home))
+    return tuple(name for name in callers.NAMES if _is_present(name, home))
 
 
 def plan_install(
     name: str, target: InstallTarget, launch: Launch, *, trust: bool = False, read: FileReader = read_file
 ) -> InstallPlan:
     """Return the changes that connect an agent; ``trust`` also marks our hooks as trusted."""
-    pieces = agents.get_agent(name).build_pieces(target, launch)
+    pieces = get_agent(name).build_pieces(target, launch)
     plan = plan_changes(pieces, read)
     if name != codex.NAME or not (trust or plan.changes):
         return plan
@@ -72,7 +72,7 @@ def plan_install(
 def plan_uninstall(name: str, target: InstallTarget, read: FileReader = read_file) -> InstallPlan:
     """Return the changes that remove all we added, whichever installation it ran."""
     trust_pieces = codex.build_trust_pieces(target, read) if name == codex.NAME else ()
-    pieces = agents.get_agent(name).build_pieces(target, Launch())
+    pieces = get_agent(name).build_pieces(target, Launch())
     return plan_changes((*pieces, *trust_pieces), read, remove=True)
 
 
@@ -81,7 +81,7 @@ def check_health(name: str, target: InstallTarget) -> ConnectionHealth:
     is_installed: dict[str, bool] = {}
     missing: tuple[str, ...] = ()
     problems: list[str] = []
-    for piece in agents.get_agent(name).build_pieces(target, Launch()):
+    for piece in get_agent(name).build_pieces(target, Launch()):
         try:
             text = read_file(piece.path) or ""
             is_installed[piece.what] = is_installed.get(piece.what, True) and piece.is_in(text)
@@ -142,5 +142,5 @@ def render_plugin_files(version: str, folder: str = "plugins") -> dict[str, str]
 
 
 def _is_present(name: str, home: Path) -> bool:
-    agent = agents.get_agent(name)
+    agent = get_agent(name)
     return any((home / path).exists() for path in agent.homes) or any(map(shutil.which, agent.programs))

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from hivemind.agents.callers import is_agent_calling
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable, did_you_mean
 from hivemind.text.clean import neutralise
 from hivemind.text.fence import format_error_for_agent
@@ -213,10 +214,7 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
 
 def _describe(error: HivemindError) -> str:
     """The text of an error; memories quoted in it are fenced for an agent."""
-    # Not at the top: whatever raised it has loaded this already, and help, which takes 60 ms, would take 20 ms more.
-    from hivemind.agents.app_callers import agent_calls
-
-    return format_error_for_agent(error) if agent_calls() else str(error)
+    return format_error_for_agent(error) if is_agent_calling() else str(error)
 
 
 def get_exit_code(error: HivemindError) -> int:

@@ -19,7 +19,7 @@ from unicodedata import east_asian_width
 
 import click
 
-from hivemind.agents.app_callers import agent_calls
+from hivemind.agents.callers import is_agent_calling
 from hivemind.cli.framework import wants
 from hivemind.model.codec import to_plain
 from hivemind.model.fold import HistoryStep
@@ -95,7 +95,7 @@ def emit_rows(
 @contextmanager
 def fence_for_agent() -> Iterator[None]:
     """Fence what is printed inside the block if an agent reads it, because nobody has approved much of it."""
-    if not agent_calls():
+    if not is_agent_calling():
         yield
         return
     output = io.StringIO()
@@ -158,7 +158,9 @@ def warn(text: str) -> None:
 def warn_about_memory(text: str, memory: str, remedy: str) -> None:
     """Print a warning that quotes a memory, on standard error; an agent gets the quotation in a fence."""
     warning = f"{text}\n{quote(memory, '  ')}\n  {remedy}"
-    click.echo(wrap_in_fence(MEMORY_NOTE, warning) if agent_calls() else click.style(warning, fg="yellow"), err=True)
+    click.echo(
+        wrap_in_fence(MEMORY_NOTE, warning) if is_agent_calling() else click.style(warning, fg="yellow"), err=True
+    )
 
 
 def indent(text: str, spaces: int = 4) -> str:

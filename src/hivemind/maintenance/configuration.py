@@ -4,7 +4,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from hivemind import agents, settings
+from hivemind import settings
+from hivemind.agents import callers
 from hivemind.errors import Refused, StoreError
 from hivemind.paths import data_directory
 from hivemind.settings import Setting
@@ -55,5 +56,5 @@ def _refuse_excluded(name: str, text: str) -> None:
 
 def _must_be_a_person() -> None:
     # Settings say what agents may do, so no agent may change them.
-    if agents.detect_agent(os.environ):
+    if callers.detect_agent(os.environ):
         raise Refused("only a person may change settings; run this outside of the agent")

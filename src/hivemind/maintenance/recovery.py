@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hivemind.agents.app_callers import who_calls
+from hivemind.agents.writers import identify_writer
 from hivemind.context import utc_now
 from hivemind.errors import HivemindError, InvalidInput, Refused, StoreError
 from hivemind.hivemind import Hivemind
@@ -66,7 +66,7 @@ def repair(name: str | None = None) -> repair_module.RepairResult:
 
     settings = Settings.load()
     make_private(settings.home)
-    factory = EventFactory(writer=who_calls(settings), clock=utc_now, redact=str)
+    factory = EventFactory(writer=identify_writer(settings), clock=utc_now, redact=str)
 
     def make_event(fact: EntriesLost) -> Event:
         return factory.event(fact, Scope.USER, "")
@@ -77,7 +77,7 @@ def repair(name: str | None = None) -> repair_module.RepairResult:
 def restore_backup(file: str, name: str | None = None) -> backup.RestoreResult:
     """Restore a backup without what was erased or rejected since; the present store is backed up first."""
     settings = Settings.load()
-    if who_calls(settings).channel is not Channel.PERSON and not settings.agents_may_review:
+    if identify_writer(settings).channel is not Channel.PERSON and not settings.agents_may_review:
         raise Refused("only a person may restore a backup; the setting agents_may_review changes it")
     directory = settings.store_directory(name)
     own_backup = directory / repair_module.BACKUP_FOLDER / file

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from hivemind.agents.app_callers import client_of
+from hivemind.agents.writers import identify_mcp_client
 from hivemind.hivemind import Hivemind, Mind
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory, Status
@@ -32,7 +32,7 @@ class ClientSession:
 
     def open_mind(self, client: str, meta: Mapping[str, Any]) -> Hivemind:
         """Return the memory for a client, with what hooks have spooled since the last call."""
-        directory, writer = client_of(client, meta)
+        directory, writer = identify_mcp_client(client, meta)
         who = (writer.actor, writer.session_id)
         # Receipts belong to one agent and session, so another one gets a memory of its own.
         if self._mind is None or who != self._client:

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
-from hivemind import agents
+from hivemind.agents.agent import get_agent
 from hivemind.model.session import Observation, SkippedInput
 
 LONGEST_CACHED = 200
@@ -28,9 +28,7 @@ def find_transcripts(home: Path, names: Iterable[str], since: datetime | None) -
     """Find the transcripts of the named agents below a home directory, modified since then, oldest first per agent."""
     results = []
     for name in names:
-        paths = (
-            path for pattern in agents.get_agent(name).transcripts for path in home.glob(pattern) if path.is_file()
-        )
+        paths = (path for pattern in get_agent(name).transcripts for path in home.glob(pattern) if path.is_file())
         times_and_paths = sorted((path.stat().st_mtime, path) for path in paths)
         recent = [path for modified_at, path in times_and_paths if since is None or modified_at >= since.timestamp()]
         results += [Transcript(agent=name, path=path, size=path.stat().st_size) for path in recent]
@@ -40,7 +38,7 @@ def find_transcripts(home: Path, names: Iterable[str], since: datetime | None) -
 def find_session_transcripts(home: Path, agent: str, session: str, since: datetime) -> list[Transcript]:
     """Find the transcripts that may hold one session: files named after it, or databases of all sessions."""
     # With other ids than the hooks', every step of the session would be stored a second time.
-    candidates = find_transcripts(home, [agent], since) if agents.get_agent(agent).same_ids else []
+    candidates = find_transcripts(home, [agent], since) if get_agent(agent).same_ids else []
     return [
         transcript
         for transcript in candidates
@@ -60,7 +58,7 @@ def read_observations(
     would be stored twice.
     """
     for transcript in transcripts:
-        same_ids = agents.get_agent(transcript.agent).same_ids
+        same_ids = get_agent(transcript.agent).same_ids
         for step in _read_transcript(transcript):
             if isinstance(step, SkippedInput) or (
                 step.at >= since and (same_ids or not is_recorded_by_hooks(step.session_id))
@@ -72,7 +70,7 @@ def read_observations(
 def _read_transcript(transcript: Transcript) -> Iterator[Observation | SkippedInput]:
     where = str(transcript.path)
     try:
-        for step in agents.get_agent(transcript.agent).read_transcript(transcript.path):
+        for step in get_agent(transcript.agent).read_transcript(transcript.path):
             yield replace(step, where=f"{where} {step.where}".strip()) if isinstance(step, SkippedInput) else step
     except OSError as error:
         yield SkippedInput(reason=f"a file that cannot be read: {error.strerror}", where=where)

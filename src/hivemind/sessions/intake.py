@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from hivemind import agents
+from hivemind.agents import callers
+from hivemind.agents.agent import get_agent
 from hivemind.model import timestamps
 from hivemind.model.events import NAME_BY_FACT, Event, MemoriesRecalled, ObservationMade, encode_fact, find_shape_error
 from hivemind.model.free_text import change_text
@@ -66,7 +67,7 @@ def describe_unreadable(line: SpoolLine, reason: str) -> SkippedInput:
 def _parse_line(line: SpoolLine) -> list[Arrival | SkippedInput]:
     agent, event, at, payload = line
     try:
-        if agent not in agents.NAMES or not timestamps.is_timestamp(at):
+        if agent not in callers.NAMES or not timestamps.is_timestamp(at):
             return [describe_unreadable(line, "an unknown agent or an invalid time")]
         message = parse_json(payload)
         if not isinstance(message, dict):
@@ -75,7 +76,7 @@ def _parse_line(line: SpoolLine) -> list[Arrival | SkippedInput]:
             make_arrival(observation)
             if isinstance(observation, Observation)
             else describe_unreadable(line, observation.reason)
-            for observation in agents.get_agent(agent).decode(event, message, at)
+            for observation in get_agent(agent).decode(event, message, at)
         ]
     except Exception as error:  # noqa: BLE001 - an agent's next version may send anything, and the other lines count
         return [describe_unreadable(line, describe_error(error))]

@@ -7,7 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hivemind import agents
+from hivemind.agents import callers
 from hivemind.code.trees import list_moved_trees, locate_tree
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import NotFound
@@ -116,7 +116,7 @@ class Sessions:
         """
         context, begin = self._context, self._context.past(since)
         transcripts = backfill.find_transcripts(
-            home or Path.home(), [*names] or agents.NAMES, timestamps.parse_timestamp(begin) if begin else None
+            home or Path.home(), [*names] or callers.NAMES, timestamps.parse_timestamp(begin) if begin else None
         )
         # What is recorded here has been redacted already, before it was trimmed.
         factory = replace(context.new_batch("backfill"), redact=str)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from hivemind.agents.app_callers import who_calls
+from hivemind.agents.writers import identify_writer
 from hivemind.context import Context
 from hivemind.errors import AmbiguousId, NotFound, Refused
 from hivemind.model.memory import Channel
@@ -54,7 +54,7 @@ def _find_home() -> Path:
     """Return the home folder; refuses agents."""
     # Nobody has checked what is in the quarantine, so no agent may read it.
     settings = Settings.load()
-    if who_calls(settings).channel is not Channel.PERSON:
+    if identify_writer(settings).channel is not Channel.PERSON:
         raise Refused("only a person may look into the quarantine")
     return settings.home
 

@@ -17,7 +17,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import click
 
-from hivemind import agents
+from hivemind.agents.agent import get_agent
 from hivemind.cli.output import emit, progress
 from hivemind.errors import InvalidInput, Unavailable
 from hivemind.hivemind import Hivemind
@@ -264,7 +264,7 @@ class _DemoBuilder:
         }
 
     def _answer(self, mind: Hivemind, agent: str, event: str, payload: Mapping[str, Any]) -> None:
-        steps = agents.get_agent(agent).parse_request(event, payload).steps
+        steps = get_agent(agent).parse_request(event, payload).steps
         match event:
             case "SessionStart":
                 mind.brief()

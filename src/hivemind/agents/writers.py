@@ -1,4 +1,4 @@
-"""Detect who runs this process: a person or an agent."""
+"""Name the author of what is written: a person, the agent that runs this process, or an MCP client."""
 
 import os
 import re
@@ -6,31 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hivemind import agents
+from hivemind.agents.callers import detect_agent, identify_client
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 
 NOT_IN_A_NAME, LONGEST_NAME = re.compile(r"[^\w .@/+-]"), 64
 
 
-def agent_calls() -> bool:
-    """Whether an agent runs this process."""
-    return agents.detect_agent(os.environ) is not None
-
-
-def who_calls(settings: Settings) -> Writer:
+def identify_writer(settings: Settings) -> Writer:
     """Return the author of what this process writes: a person, unless an agent runs it."""
-    agent = agents.detect_agent(os.environ)
+    agent = detect_agent(os.environ)
     # No agent in the environment: then a person typed the command.
     if agent is None:
         return Writer(actor=settings.person, channel=Channel.PERSON)
     return Writer(actor=agent[0], channel=Channel.AGENT, session_id=agent[1])
 
 
-def client_of(client: str, meta: Mapping[str, Any]) -> tuple[Path, Writer]:
+def identify_mcp_client(client: str, meta: Mapping[str, Any]) -> tuple[Path, Writer]:
     """Return the directory and the identity of an MCP client, which always counts as an agent."""
     # A client chooses its own name; it must not read like anything else that stands in a label.
-    agent, session = agents.identify_client(NOT_IN_A_NAME.sub("", client)[:LONGEST_NAME], os.environ, meta)
+    agent, session = identify_client(NOT_IN_A_NAME.sub("", client)[:LONGEST_NAME], os.environ, meta)
     # Others start their servers in the project; what they put into variables of this kind is something else.
     project = os.environ.get("CLAUDE_PROJECT_DIR", "") if agent == "claude-code" else ""
     directory = Path(project) if project and Path(project).is_dir() else Path.cwd()
