@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hivemind.erase.erasures import Erasures
     from hivemind.learning.learning import Learning
     from hivemind.maintenance.maintenance import Maintenance
-    from hivemind.memory.remember import Memories
+    from hivemind.memory.lifecycle import Memories
     from hivemind.model.erasure import Erasure
     from hivemind.model.reports import Explanation
     from hivemind.recall.actions import Actions
@@ -139,7 +139,7 @@ class Mind(Closeable):
 
     @cached_property
     def _memories(self) -> "Memories":
-        memories: Memories = when_called("memory.remember", "Memories")(self._context)
+        memories: Memories = when_called("memory.lifecycle", "Memories")(self._context)
         return memories
 
     def close(self) -> None:

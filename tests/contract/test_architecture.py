@@ -24,7 +24,7 @@ COMPONENTS = {
     "code.code",
     "erase.erasures",
     "maintenance.maintenance",
-    "memory.remember",
+    "memory.lifecycle",
     "recall.actions",
     "recall.answers",
     "recall.browse",
@@ -110,7 +110,7 @@ def test_remember_loads_neither_the_detectors_nor_the_search_by_meaning() -> Non
         "import hivemind; mind = hivemind.open(); mind.browse.possible_conflicts(mind.remember('We use pnpm'))"
     )
 
-    assert "hivemind.memory.reconcile" in loaded
+    assert "hivemind.memory.comparison" in loaded
     assert {"numpy", "hivemind.review.review", "hivemind.learning.detectors"}.isdisjoint(loaded)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Kind
-from hivemind.memory.validation import tell_kind
+from hivemind.memory.kinds import tell_kind
 from hivemind.model.claim import Claim
 from tests.command_line import run, run_json
 from tests.mcp.client import connected

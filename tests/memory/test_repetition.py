@@ -2,7 +2,7 @@
 
 import pytest
 
-from hivemind.memory.contradiction import is_same_statement, is_same_topic
+from hivemind.memory.comparison import is_same_statement, is_same_topic
 
 
 @pytest.mark.parametrize(

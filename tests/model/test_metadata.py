@@ -6,7 +6,7 @@ import pytest
 
 from hivemind.cli.arguments import parse_metadata
 from hivemind.errors import InvalidInput
-from hivemind.memory.validation import guess_kind
+from hivemind.memory.kinds import guess_kind
 from hivemind.model.events import MemoryRemembered, decode_fact, encode_fact, find_shape_error
 from hivemind.model.free_text import change_text
 from hivemind.model.ids import MemoryId

@@ -9,7 +9,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.errors import InvalidInput
-from hivemind.memory.learn import strip_local_references
+from hivemind.memory.claims import strip_local_references
 from hivemind.model.events import MemoryRemembered
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Kind, Memory, Source, Status

@@ -6,7 +6,7 @@ from typing import Any
 
 from hivemind.erase import erase
 from hivemind.hub import exchange
-from hivemind.memory import learn, verdicts
+from hivemind.memory import claims, verdicts
 from hivemind.model import fold, wire
 from hivemind.model.events import EntriesRefused, MemoryErased
 from hivemind.model.team import LogPage
@@ -121,12 +121,12 @@ def private_leaks_past_the_database() -> list[Change]:
 def private_ids_leak() -> list[Change]:
     """What is said about a team's memory names somebody's own."""
     always = lambda about, other: True  # noqa: E731 one line says it
-    return [(learn, "may_name", always), (verdicts, "may_name", always)]
+    return [(claims, "may_name", always), (verdicts, "may_name", always)]
 
 
 def publishing_takes_all_along() -> list[Change]:
     """A published copy keeps the sessions and entries it was learned from."""
-    return [(learn, "strip_local_references", lambda fact, replaced: fact)]
+    return [(claims, "strip_local_references", lambda fact, replaced: fact)]
 
 
 def teams_mix() -> list[Change]:

@@ -23,7 +23,7 @@ from hivemind.hub.oidc import Issuer
 from hivemind.hub.people import TeamLogins
 from hivemind.hub.store import DEFAULT_OPTIONS, Hub, HubOptions, HubStore
 from hivemind.hub.teams import TeamAdmin
-from hivemind.memory.remember import Memories
+from hivemind.memory.lifecycle import Memories
 from hivemind.model.login import TOKEN_PREFIX, Identity, LoginRequest, LoginResult, ProviderOptions
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository, Scope

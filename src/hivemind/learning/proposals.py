@@ -11,8 +11,8 @@ from hivemind.context import Context
 from hivemind.errors import InvalidInput
 from hivemind.learning.commits import COMMIT_DETECTORS
 from hivemind.learning.detectors import DETECTORS
-from hivemind.memory.learn import learn
-from hivemind.memory.reconcile import find_proposals_about, find_repetition
+from hivemind.memory.claims import accept_claim
+from hivemind.memory.comparison import find_proposals_about, find_repetition
 from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor
 from hivemind.model.events import Event, MemoryApproved, MemoryRemembered
@@ -112,10 +112,10 @@ def make_proposal(
         fact = replace(fact, supersedes=tuple(rival.id for rival in rivals if rival.period.start < fact.valid_from))
     # Derived, so that two processes that read the same session record the proposal once.
     event_id = EventId(derive_id("proposed", fact.memory_id))
-    result = learn(
+    result = accept_claim(
         store, factory, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors, gate=gate
     )
-    # `learn` returns another id if an existing memory says the same.
+    # `accept_claim` returns another id if an existing memory says the same.
     if result.memory_id != fact.memory_id:
         return ProposalResult(Fate.KNOWN, result.events)
     # A detector without a threshold is never believed.

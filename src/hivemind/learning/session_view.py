@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hivemind.memory.contradiction import is_same_topic
+from hivemind.memory.comparison import is_same_topic
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source
 from hivemind.model.runs import SessionRun, list_runs

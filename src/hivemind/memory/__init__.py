@@ -1,1 +1,1 @@
-"""What a memory is told by and becomes: remember, edit, contradiction."""
+"""Memories: remember, edit, forget; what becomes of a claim, kinds, verdicts, contradiction."""

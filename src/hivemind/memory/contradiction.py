@@ -1,18 +1,16 @@
-"""Detect whether two notes contradict each other, repeat each other or are about one thing, by their words alone.
+"""Decide whether two notes contradict each other, by their words alone.
 
 Two statements are aligned word by word. They conflict if they say the same with opposite polarity, if one gives up what
 the other still uses, or if they agree except in one value: another amount for certain, other words if the learned
 weights say so. If both have further words that the other lacks, they are about different things.
 """
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from hivemind.memory.grammar import ENABLED, QUANTITIES, Slot, Type, is_plural, word_set
 from hivemind.memory.statements import Statement, Word
 from hivemind.text.thesaurus import find_concepts
-from hivemind.text.tokenise import extract_terms
 
 SEVERAL = word_set("support availabl possibl includ hav has depend accept provid expos publish contain offer")
 """Stems of verbs that allow several values: a service may support or contain many things."""
@@ -40,15 +38,6 @@ WEIGHTS = {
 ``python -m lab.evals.contradiction`` fits them again."""
 POSSIBLE, CERTAIN = 1.5, 1.9
 """Scores; by cross-validation 3 % of look-alikes reach the first, and half as many the second."""
-
-NEGATION = re.compile(r"\b(?:not|no|never|without|stop|avoid|cannot|\w+n['’]?t)\b", re.IGNORECASE)
-NUMBER = re.compile(r"\d+(?:\.\d+)*")
-COMPOUND_NAME = re.compile(r"\w+(?:[./_-]+\w+)+")
-"""Files, paths and other names of several parts; their parts may all be words of the other statement too."""
-FEWEST_WORDS = 3
-"""Statements with fewer words share them by chance."""
-SAME_TOPIC, SAME_STATEMENT = 0.6, 0.75
-"""Shares of words: of the shorter statement, and of both together."""
 
 
 class Conflict(NamedTuple):
@@ -219,36 +208,3 @@ def _differ_in_number(a: str, b: str) -> bool:
     """Whether two names differ only in their digits, such as ES2019 and ES2022."""
     letters = ["".join(letter for letter in stem if letter not in "0123456789.") for stem in (a, b)]
     return letters[0] == letters[1] != ""
-
-
-def is_same_topic(left: str, right: str) -> bool:
-    """Whether two statements are about one thing, whatever they say about it."""
-    words, others = _stems(left), _stems(right)
-    return min(len(words), len(others)) >= FEWEST_WORDS and len(words & others) >= SAME_TOPIC * min(
-        len(words), len(others)
-    )
-
-
-def is_same_statement(left: str, right: str) -> bool:
-    """Whether two statements say the same in nearly the same words."""
-    words, others = _stems(left), _stems(right)
-    return (
-        min(len(words), len(others)) >= FEWEST_WORDS
-        and len(words & others) >= SAME_STATEMENT * len(words | others)
-        # One word can turn a statement around.
-        and len(NEGATION.findall(left)) == len(NEGATION.findall(right))
-        and set(NUMBER.findall(left)) == set(NUMBER.findall(right))
-        and not _name_different_things(left, right)
-    )
-
-
-def _name_different_things(left: str, right: str) -> bool:
-    """Whether each statement names something that the other does not, such as another file."""
-    names, others = ({name.lower() for name in COMPOUND_NAME.findall(text)} for text in (left, right))
-    return bool(names - others and others - names)
-
-
-def _stems(text: str) -> set[str]:
-    # A crude stem: endings differ from one wording to the next.
-    singulars = (term.removesuffix("s") for term in extract_terms(text))
-    return {term[: max(4, len(term) - 2)] for term in singulars}

@@ -6,7 +6,7 @@ Events that are rolled back count as if they had never happened, until the rollb
 from collections.abc import Collection, Sequence
 
 from hivemind.errors import InvalidInput, NotFound
-from hivemind.memory.contradiction import is_same_statement
+from hivemind.memory.comparison import is_same_statement
 from hivemind.model.events import (
     DisputeSettled,
     Event,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hivemind.context import Context
-from hivemind.memory.reconcile import find_possible_conflicts
+from hivemind.memory.comparison import find_possible_conflicts
 from hivemind.model.memory import CURRENT_STATUSES, Memory, Status
 from hivemind.model.recall import Recall
 from hivemind.model.scope import Scope

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hivemind.context import Context, Progress, quietly
 from hivemind.erase import erase
 from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticated, Unavailable
-from hivemind.memory.learn import learn, record_claim, strip_local_references
+from hivemind.memory.claims import accept_claim, record_claim, strip_local_references
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
@@ -256,7 +256,7 @@ class Team:
         if current:
             return replace(publication, copy=current[0].id)
         fact = _copy(original, publication.text)
-        result = learn(
+        result = accept_claim(
             self._store, self._context.factory, fact, Scope.TEAM, original.repo, channel=publication.channel,
             anchors=original.anchors, said_by_person=True,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hivemind.errors import InvalidInput
-from hivemind.memory.validation import check_confidence
+from hivemind.memory.claims import check_confidence
 from hivemind.model.codec import from_plain, to_json, to_plain
 from hivemind.model.events import MemoryRemembered, find_shape_error
 from hivemind.model.ids import MemoryId

@@ -8,7 +8,7 @@ from pathlib import Path
 from hivemind.code.trees import list_trees
 from hivemind.context import Context
 from hivemind.errors import InvalidInput, did_you_mean
-from hivemind.memory.learn import ClaimRefused, learn, record_claim
+from hivemind.memory.claims import ClaimRefused, accept_claim, record_claim
 from hivemind.model.claim import Claim, ForeignNote
 from hivemind.model.code import Anchor
 from hivemind.model.events import MemoryRemembered, MemoryRestored, MemoryRetracted
@@ -122,9 +122,9 @@ def record_entries(
         (scope, repo, fact), anchors = item
         # Derived, so that importing a file twice records each memory once.
         event_id = EventId(derive_id("import", fact.memory_id))
-        lesson = learn(context.store, factory, fact, scope, repo, channel=channel, id=event_id, anchors=anchors)
+        result = accept_claim(context.store, factory, fact, scope, repo, channel=channel, id=event_id, anchors=anchors)
         try:
-            memory_id = record_claim(context, lesson)
+            memory_id = record_claim(context, result)
         except ClaimRefused as error:
             # The refusal is part of this transaction, unlike that of `remember`, which rolls back.
             context.record(error.events)

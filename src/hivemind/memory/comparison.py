@@ -1,11 +1,11 @@
-"""Compares a new claim with existing memories: a duplicate, a contradiction, or neither."""
+"""Compares a text with the memories there are: which say the same, contradict it, or are about the same thing."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from hivemind.memory.contradiction import find_statement_conflict, is_same_statement, is_same_topic
+from hivemind.memory.contradiction import find_statement_conflict
 from hivemind.memory.statements import parse_statements, search_terms
 from hivemind.model.events import MemoryRemembered
 from hivemind.model.ids import MemoryId
@@ -23,6 +23,15 @@ SEARCHED_CHARACTERS = 200
 MOST_SEARCHED_WORDS = 6
 """Fifteen pairs; a pair that both texts have is found although half of the words differ."""
 
+NEGATION = re.compile(r"\b(?:not|no|never|without|stop|avoid|cannot|\w+n['’]?t)\b", re.IGNORECASE)
+NUMBER = re.compile(r"\d+(?:\.\d+)*")
+COMPOUND_NAME = re.compile(r"\w+(?:[./_-]+\w+)+")
+"""Files, paths and other names of several parts; their parts may all be words of the other statement too."""
+FEWEST_WORDS = 3
+"""Statements with fewer words share them by chance."""
+SAME_TOPIC, SAME_STATEMENT = 0.6, 0.75
+"""Shares of words: of the shorter statement, and of both together."""
+
 # The values themselves are not recorded: the history of one memory would keep them when the other is erased.
 OTHERWISE = "says otherwise"
 
@@ -37,26 +46,26 @@ class ConflictingMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Comparison:
     """The result of a comparison: the memory that says the same, or the memories that contradict the claim."""
 
     same: Memory | None = None
     conflicts: tuple[ConflictingMemory, ...] = ()
 
 
-def reconcile(db: Database, fact: MemoryRemembered, scope: str, repo: str, now: str) -> Verdict:
+def compare_claim(db: Database, fact: MemoryRemembered, scope: str, repo: str, now: str) -> Comparison:
     """Compare a claim with the active memories of its scope and repository."""
     if fact.trace:
         # A trace records what was done once; it does not contradict another trace.
-        return Verdict()
+        return Comparison()
     for memory in _find_duplicates(db, fact.text, repo):
         if memory.id not in fact.supersedes and memory.scope == scope and memory.subject == fact.subject:
-            return Verdict(same=memory)
+            return Comparison(same=memory)
     period = Period(fact.valid_from or now, fact.valid_to, fact.expires_at)
     certain_conflicts = [
         conflict for conflict in _find_conflicts(db, fact.text, repo, fact.subject) if conflict.is_certain
     ]
-    return Verdict(
+    return Comparison(
         conflicts=tuple(
             conflict
             for conflict in certain_conflicts
@@ -132,3 +141,36 @@ def _find_conflicts(db: Database, text: str, repo: str, subject: str) -> Iterato
 def _load_subject(db: Database, subject: str, repo: str) -> dict[MemoryId, Memory]:
     candidates = memories.find_by_subject(db, subject, repo) if subject else []
     return {memory.id: memory for memory in candidates if memory.status in CURRENT_STATUSES and memory.trace is None}
+
+
+def is_same_topic(left: str, right: str) -> bool:
+    """Whether two statements are about one thing, whatever they say about it."""
+    words, others = _stem_words(left), _stem_words(right)
+    return min(len(words), len(others)) >= FEWEST_WORDS and len(words & others) >= SAME_TOPIC * min(
+        len(words), len(others)
+    )
+
+
+def is_same_statement(left: str, right: str) -> bool:
+    """Whether two statements say the same in nearly the same words."""
+    words, others = _stem_words(left), _stem_words(right)
+    return (
+        min(len(words), len(others)) >= FEWEST_WORDS
+        and len(words & others) >= SAME_STATEMENT * len(words | others)
+        # One word can turn a statement around.
+        and len(NEGATION.findall(left)) == len(NEGATION.findall(right))
+        and set(NUMBER.findall(left)) == set(NUMBER.findall(right))
+        and not _name_different_things(left, right)
+    )
+
+
+def _name_different_things(left: str, right: str) -> bool:
+    """Whether each statement names something that the other does not, such as another file."""
+    names, others = ({name.lower() for name in COMPOUND_NAME.findall(text)} for text in (left, right))
+    return bool(names - others and others - names)
+
+
+def _stem_words(text: str) -> set[str]:
+    # A crude stem: endings differ from one wording to the next.
+    singulars = (term.removesuffix("s") for term in extract_terms(text))
+    return {term[: max(4, len(term) - 2)] for term in singulars}

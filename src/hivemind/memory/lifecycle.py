@@ -1,4 +1,4 @@
-"""Storing and changing memories."""
+"""The life of a memory: remember, edit, tag, forget, restore, approve, reject."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -8,8 +8,16 @@ from typing import Any
 from hivemind.code.repository import identify, normalise_remote
 from hivemind.context import Context, checked_reason
 from hivemind.errors import InvalidInput, Refused
-from hivemind.memory import validation, verdicts
-from hivemind.memory.learn import ClaimRefused, learn, record_claim
+from hivemind.memory import verdicts
+from hivemind.memory.claims import (
+    ClaimRefused,
+    accept_claim,
+    check_confidence,
+    make_fact,
+    parse_claim,
+    read_claim,
+    record_claim,
+)
 from hivemind.model import timestamps
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
@@ -34,7 +42,7 @@ class Memories:
 
     def remember_all(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Memory, ...]:
         """Store several claims: all of them, or none if one is refused."""
-        context, claims = self._context, self._claims(items)
+        context, claims = self._context, self._read_claims(items)
         anchors = context.checkout.anchors_for(claims, context.edited_files)
         # Asking git starts a process, so only where a source file is named.
         commit = context.checkout.head() if any(claim.sources for claim in claims) else ""
@@ -55,7 +63,7 @@ class Memories:
 
     def _remember(self, claim: Claim, anchors: tuple[Anchor, ...], commit: str) -> MemoryId:
         context = self._context
-        fact = validation.make_fact(
+        fact = make_fact(
             claim, writer=context.author, owner=context.settings.person, now=context.clock(),
             commit=commit if context.checkout.is_meant_by(claim) else "",
             replaces=[context.resolve(memory_id) for memory_id in claim.replaces],
@@ -63,25 +71,25 @@ class Memories:
         repo = "" if claim.scope is Scope.USER or not context.repository.id else claim.repo or context.repository.id
         return record_claim(
             context,
-            learn(
+            accept_claim(
                 context.store, context.factory, fact, claim.scope, repo,
                 anchors=anchors, said_by_person=context.is_person,
             )
         )  # fmt: skip
 
-    def _claims(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Claim, ...]:
+    def _read_claims(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Claim, ...]:
         """Parse claims and resolve the repositories they name."""
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
             raise InvalidInput(f"items must be a list, not {type(items).__name__}; one memory is stored by 'remember'")
         root = self._context.repository.root
         claims = [
-            validation.read_claim(item if isinstance(item, Claim) else validation.parse_claim(item, place, root))
+            read_claim(item if isinstance(item, Claim) else parse_claim(item, place, root))
             for place, item in enumerate(items)
         ]
-        ids = {name: self._repository_named(name) for name in {claim.repo for claim in claims if claim.repo}}
+        ids = {name: self._resolve_repository(name) for name in {claim.repo for claim in claims if claim.repo}}
         return tuple(replace(claim, repo=ids.get(claim.repo, ""), scope=self._scope or claim.scope) for claim in claims)
 
-    def _repository_named(self, name: str) -> str:
+    def _resolve_repository(self, name: str) -> str:
         """Return the id of a repository given by id, URL or directory; any other name is its own id."""
         if name.startswith(("remote:", "commit:", "path:")):
             repo = name
@@ -126,20 +134,20 @@ class Memories:
             text=validate_text(text) if text else "",
             kind=Kind.parse(kind) if kind else None,
             subject=validate_label(subject, "the subject") if subject else "",
-            confidence=None if confidence is None else validation.check_confidence(confidence),
+            confidence=None if confidence is None else check_confidence(confidence),
             valid_from=timestamps.parse_date(valid_from) if valid_from else "",
             valid_to=timestamps.parse_date(valid_to) if valid_to else "",
             expires_at=timestamps.parse_deadline(expires, context.clock()) if expires else "",
             verify_by=timestamps.parse_deadline(verify_by, context.clock()) if verify_by else "",
         )
-        facts: list[Fact] = [*([revision] if revision != no_change else ()), *_annotation(memory, metadata)]
+        facts: list[Fact] = [*([revision] if revision != no_change else ()), *_make_annotations(memory, metadata)]
         if not facts:
             raise InvalidInput("nothing to revise; give a new text or an option to change")
         self._require_trust(memory, f"a revision of {memory.id[:8]}")
-        facts += self._new_text(memory, revision.text)
+        facts += self._accept_text(memory, revision.text)
         return context.change(memory, [context.factory.about(memory, fact) for fact in facts])
 
-    def _new_text(self, memory: Memory, text: str) -> list[MemoryAnchored]:
+    def _accept_text(self, memory: Memory, text: str) -> list[MemoryAnchored]:
         """Return the anchors of a new text if they differ; refuses a text that was rejected or erased."""
         context = self._context
         if not text:
@@ -209,7 +217,7 @@ class Memories:
             self._context.require_person(f"{what}, which is of higher trust,")
 
 
-def _annotation(memory: Memory, changes: Mapping[str, MetadataValue | None]) -> list[MemoryAnnotated]:
+def _make_annotations(memory: Memory, changes: Mapping[str, MetadataValue | None]) -> list[MemoryAnnotated]:
     """Make the fact that sets and removes metadata; none if nothing would change."""
     new_values = {name: value for name, value in check_mapping(changes).items() if value is not None}
     new = validate_metadata(new_values)
