@@ -25,7 +25,7 @@ from hivemind.mcp.tools import TOOLS
 from hivemind.model.events import FACTS
 from hivemind.settings import FILE_ONLY, Settings, read_meanings
 from hivemind.sql import VECTOR_FUNCTIONS
-from hivemind.store.reader import VIEWS, Reader
+from hivemind.store.sql_reader import VIEWS, Reader
 from hivemind.store.store import Store
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"

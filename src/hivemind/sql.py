@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from hivemind.store.reader import Reader
+    from hivemind.store.sql_reader import Reader
 
 __all__ = ["Hivemind", "Mind", "connect", "embed"]
 
@@ -25,7 +25,7 @@ VECTOR_FUNCTIONS = {name: when_called("embedding.embeddings", name) for name in 
 def connect(name: str | None = None) -> "Reader":
     """Open a read-only SQL connection to a store; without a name, to the default store."""
     # Only those who ask by SQL pay for translating parameters: 2 % of the import time of the application.
-    from hivemind.store.reader import Reader
+    from hivemind.store.sql_reader import Reader
 
     settings = Settings.load()
     mind = Hivemind.open(name, settings=settings)

@@ -12,8 +12,8 @@ import pytest
 from hivemind import Hivemind
 from hivemind.errors import Refused
 from hivemind.model.claim import Claim
+from hivemind.model.codec import unpack_content
 from hivemind.model.memory import Channel, Writer
-from hivemind.store.packing import unpack_content
 from hivemind.text.escapes import decode
 from hivemind.text.imprint import MARK
 from tests.command_line import run

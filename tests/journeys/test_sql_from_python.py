@@ -7,7 +7,7 @@ import pytest
 
 import hivemind
 from hivemind.errors import InvalidInput, Refused, Unavailable
-from hivemind.store.reader import Reader
+from hivemind.store.sql_reader import Reader
 
 LOGIN, DEPLOY = "Users sign in with a one-time code sent by mail.", "Releases go out from the main branch on Mondays."
 NEAREST = "SELECT content FROM agent_memory ORDER BY cosine_similarity(embedding, ?) DESC LIMIT 1"

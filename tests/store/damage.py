@@ -14,7 +14,7 @@ from hivemind.model.login import ProviderOptions
 from hivemind.model.memory import Channel
 from hivemind.model.session import SkippedInput
 from hivemind.sessions import brief_marker, quarantine, spool
-from hivemind.store import reserve
+from hivemind.store import disk_space
 from hivemind.store.store import FILE
 from hivemind.sync.devices import Choices
 from hivemind.sync.hub_client import Credentials, ProviderLogin, save_credentials
@@ -165,5 +165,5 @@ def _leave_plan(home: Path) -> None:
 def _copy_home(home: Path, copy: Path) -> None:
     shutil.rmtree(copy, ignore_errors=True)
     # The ballast is large and never read.
-    shutil.copytree(home, copy, ignore=shutil.ignore_patterns(reserve.FILE))
-    os.link(home / reserve.FILE, copy / reserve.FILE)
+    shutil.copytree(home, copy, ignore=shutil.ignore_patterns(disk_space.FILE))
+    os.link(home / disk_space.FILE, copy / disk_space.FILE)

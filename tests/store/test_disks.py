@@ -14,7 +14,7 @@ import pytest
 from hivemind import Hivemind
 from hivemind.errors import StoreError
 from hivemind.model.memory import Kind
-from hivemind.store import integrity, reserve
+from hivemind.store import disk_space, integrity
 from hivemind.store.store import FILE, Store
 from tests.command_line import residue
 from tests.conftest import Tally
@@ -262,9 +262,9 @@ def test_reading_works_on_a_full_disk(tmp_path: Path, home: Path, tally: Tally, 
 
 
 def test_the_ballast_is_laid_and_given_back(mind: Hivemind, home: Path) -> None:
-    laid = (home / reserve.FILE).stat().st_size
+    laid = (home / disk_space.FILE).stat().st_size
 
-    assert laid == reserve.BYTES
-    assert reserve.release(home)
-    assert not reserve.release(home)
+    assert laid == disk_space.BYTES
+    assert disk_space.release(home)
+    assert not disk_space.release(home)
     assert residue(home, MARK.encode()) == []

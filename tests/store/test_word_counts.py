@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from hivemind.store.conditions import MAX_MATCHES
 from hivemind.store.store import Store
-from hivemind.store.visibility import MAX_MATCHES
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from hivemind.model.ids import EventId, MemoryId, shorten_id
 from hivemind.model.memory import Channel, Memory, Writer, strip_heading
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.timestamps import format_timestamp
-from hivemind.store import backup, integrity, log, reserve
+from hivemind.store import backup, disk_space, integrity, log
 from hivemind.store.database import Database
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories, receipts
@@ -93,8 +93,8 @@ def erase(
     Every file below ``home`` is searched; without it, below the store's own directory.
     """
     # Erasing must work on a full disk, too.
-    if store.directory and reserve.is_disk_full(store.directory):
-        reserve.release(store.directory)
+    if store.directory and disk_space.is_disk_full(store.directory):
+        disk_space.release(store.directory)
     plan = _plan(store, factory, targets, reason)
     with unfinished.save_plan(store.directory, plan) as note:
         return carry_out(store, factory, note, plan, Quotation.of(plan.texts), home)

@@ -13,7 +13,7 @@ from hivemind.erase.unfinished import PLAN_FILES as PLANS
 from hivemind.errors import StoreBusy
 from hivemind.model.erasure import ErasedLocation
 from hivemind.paths import spool_lock
-from hivemind.store.reserve import FILE as BALLAST
+from hivemind.store.disk_space import FILE as BALLAST
 from hivemind.system import lock_file
 from hivemind.text import cue_file
 

@@ -11,7 +11,7 @@ from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_for_filename
 from hivemind.settings import Settings
-from hivemind.store import backup, integrity, pages
+from hivemind.store import backup, integrity, raw_pages
 from hivemind.store import repair as repair_module
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.store import FILE, Store
@@ -25,7 +25,7 @@ def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.F
     except InvalidInput as error:
         return (integrity.Finding(what="settings", is_well=False, detail=str(error), remedy="correct that file"),)
     # Before the store is opened, because opening drops what stands after the damage.
-    is_log_damaged = pages.find_damaged_frames(settings.store_directory(name) / FILE)
+    is_log_damaged = raw_pages.has_damaged_frames(settings.store_directory(name) / FILE)
     if is_log_damaged:
         detail = f"{FILE}-wal is damaged before its end"
         return (integrity.Finding(what="store", is_well=False, detail=detail, remedy=integrity.REPAIR_COMMANDS),)

@@ -1,7 +1,9 @@
-"""Convert dataclasses to plain JSON types and back, for the log, exports and ``--json``."""
+"""Convert dataclasses to plain JSON types and back, for the log, exports and ``--json``; compress long JSON."""
 
+import base64
 import dataclasses
 import json
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cache
@@ -9,6 +11,10 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
+PACKED_PREFIX = "z:"
+"""Marks packed content; JSON never begins with it."""
+MIN_PACKED_CHARACTERS = 512
+"""Packing shorter content saves little."""
 
 
 def to_plain(value: Any, *, terse: bool = False) -> Any:
@@ -78,3 +84,18 @@ def _find_converter(expected_type: Any) -> Callable[[Any], Any] | None:
     if issubclass(kind, Enum):
         return lambda value: None if value is None else kind(value)
     return None
+
+
+def pack_content(content: str) -> str:
+    """Compress content if that saves space, as with repetitive build logs; the result is text on every engine."""
+    if len(content) < MIN_PACKED_CHARACTERS:
+        return content
+    small = PACKED_PREFIX + base64.b64encode(zlib.compress(content.encode())).decode()
+    return small if len(small) < len(content) else content
+
+
+def unpack_content(body: str) -> str:
+    """The original of stored content, packed or not."""
+    if body.startswith(PACKED_PREFIX):
+        return zlib.decompress(base64.b64decode(body[len(PACKED_PREFIX) :])).decode()
+    return body

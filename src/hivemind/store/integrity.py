@@ -15,7 +15,7 @@ import apsw
 
 from hivemind.errors import StoreDamaged, StoreError
 from hivemind.model.dataclass import dataclass
-from hivemind.store import log, projector, reserve
+from hivemind.store import disk_space, log, projector
 from hivemind.store.projections import memories, vectors
 from hivemind.store.sqlite import Sqlite
 from hivemind.store.store import FILE, Store, create_tables
@@ -84,7 +84,7 @@ def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
             yield Finding(what="disk", is_well=False, detail="it is read-only", remedy=remedy)
             return
         disk_remedy = "free some space; erasing still works"
-        is_full = reserve.is_disk_full(store.directory)
+        is_full = disk_space.is_disk_full(store.directory)
         yield _check(DISK, lambda: ["the disk is full"] * is_full, "enough free space", disk_remedy)
         # Where the file is a link, SQLite keeps its write-ahead log beside the target.
         file = (store.directory / FILE).resolve()

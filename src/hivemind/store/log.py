@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, cast
 
 from hivemind.model import wire
-from hivemind.model.codec import from_row, to_plain
+from hivemind.model.codec import PACKED_PREFIX, from_row, pack_content, to_plain, unpack_content
 from hivemind.model.dataclass import dataclass
 from hivemind.model.events import (
     EntriesLost,
@@ -34,9 +34,8 @@ from hivemind.model.ids import EventId, MemoryId, Timestamp, derive_id
 from hivemind.model.review import Selection
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
+from hivemind.store.conditions import EVENT_VISIBLE, SESSION_VISIBLE, bind_sight
 from hivemind.store.database import Database, Row
-from hivemind.store.packing import PACKED_PREFIX, pack_content, unpack_content
-from hivemind.store.visibility import SESSION_VISIBLE, bind_sight, visibility_condition
 
 SCHEMA = """
 CREATE TABLE devices (
@@ -110,7 +109,7 @@ SELECT_ENTRIES = (
 )
 JSON_VALUES = "(SELECT value FROM json_each(?))"
 IN_SIGHT = (
-    f"{visibility_condition('e')} AND NOT (e.fact = 'memories.recalled'"
+    f"{EVENT_VISIBLE} AND NOT (e.fact = 'memories.recalled'"
     f" AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = e.session AND NOT {SESSION_VISIBLE}))"
 )
 """Matches entries of no other repository. A recall has user scope wherever it was asked, so its session decides."""
@@ -334,7 +333,7 @@ def find_erasure(db: Database, prefix: str, sight: Visibility) -> Event | None:
     is_match = "e.about >= :prefix AND e.about < :end AND e.about <> '' AND e.fact = 'memory.erased'"
     # Ids are hexadecimal, so "g" sorts after all that start with the prefix; a range can use the index.
     values = {**bind_sight(sight), "prefix": prefix, "end": prefix + "g"}
-    rows = db.execute(f"{SELECT_EVENTS} {is_match} AND {visibility_condition('e')} LIMIT 1", values) if prefix else []
+    rows = db.execute(f"{SELECT_EVENTS} {is_match} AND {EVENT_VISIBLE} LIMIT 1", values) if prefix else []
     return next((_parse_event(row) for row in rows), None)
 
 

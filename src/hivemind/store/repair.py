@@ -13,12 +13,12 @@ from types import NoneType
 from typing import Any
 
 from hivemind.errors import StoreDamaged, StoreError, StoreReadOnly
+from hivemind.model.codec import unpack_content
 from hivemind.model.events import EntriesLost, Event
 from hivemind.model.ids import EventId
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
-from hivemind.store import integrity, log, pages, projector
+from hivemind.store import integrity, log, projector, raw_pages
 from hivemind.store.database import Database, Row
-from hivemind.store.packing import unpack_content
 from hivemind.store.sqlite import Sqlite
 from hivemind.store.store import (
     FILE,
@@ -63,7 +63,7 @@ class RepairResult:
 def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Event]) -> RepairResult:
     """Rebuild the derived tables; if the log itself is damaged, recover what verifies and record what is lost."""
     # Before SQLite opens the file, because it drops what stands after a damaged frame of the write-ahead log.
-    if not pages.find_damaged_frames(directory / FILE):
+    if not raw_pages.has_damaged_frames(directory / FILE):
         _mend_id_file(directory)
         # Derived tables can always be rebuilt; only a damaged log has to be salvaged.
         with suppress(StoreDamaged, *integrity.DAMAGE_ERRORS), Store.open(directory) as store:
@@ -203,7 +203,7 @@ def salvage_store(directory: Path) -> Salvage | None:
     if not (directory / FILE).is_file():
         return None
     tables: dict[str, dict[Any, Row]] = {table: {} for table in SHAPES}
-    for key, values in pages.read_rows(directory / FILE):
+    for key, values in raw_pages.read_rows(directory / FILE):
         if table := _recognise(key, values):
             row = (key, *values[1:]) if values[0] is None else values
             tables[table].setdefault(row[0], row)

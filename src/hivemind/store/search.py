@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
+from hivemind.store.conditions import MAX_MATCHES, VISIBLE, bind_filters, bind_sight, pick_rare_words
 from hivemind.store.database import Database, PassageHit, Row, Vector
 from hivemind.store.projections import session_passages, words
 from hivemind.store.projections.vectors import SESSION_SCOPE, checksum, hash_place
-from hivemind.store.visibility import MAX_MATCHES, VISIBLE, bind_filters, bind_sight, pick_rare_words
 from hivemind.text.thesaurus import expand_question
 from hivemind.text.tokenise import extract_phrases, extract_terms, is_unspaced
 

@@ -7,7 +7,7 @@ secure_delete overwrites deleted rows. Only this module opens connections, so no
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +281,17 @@ def raise_store_errors(path: Path | None = None) -> Iterator[None]:
         raise shape(f"cannot write to the store{where}; {remedy} ({error})") from error
     except apsw.IOError as error:
         raise StoreError(f"disk error: {error}; check the disk, then run 'hivemind doctor'") from error
+
+
+def read_foreign_rows(path: Path, table: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table that another program owns, with those of the columns that it has;
+    none if there is no such table.
+    """
+    with closing(Sqlite.open_for_reading(path)) as db:
+        # Other programs add columns from version to version, so what is missing is left out.
+        present = {row[0] for row in db.execute("SELECT name FROM pragma_table_info(?)", table)}
+        names = [name for name in columns if name in present]
+        if names:
+            # The names come from our own lists, and a table's name cannot be bound.
+            for row in db.stream(f'SELECT {", ".join(names)} FROM "{table}" ORDER BY rowid'):
+                yield dict(zip(names, row, strict=True))

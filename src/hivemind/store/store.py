@@ -12,7 +12,7 @@ from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import EntriesRefused, Event, MemoryFact
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
-from hivemind.store import chains, log, projector, rebuild, reserve, sync_state
+from hivemind.store import chains, disk_space, log, projector, sync_state
 from hivemind.store.database import Closeable, Database
 from hivemind.store.exclusion import ExclusionGate
 from hivemind.store.projections import peers, tombstones
@@ -73,7 +73,7 @@ class Store(Closeable):
                 if db.is_writable:
                     write_id_file(directory, store_id)
                     # At every opening, because an erasure on a full disk may have used it up.
-                    reserve.fill(directory)
+                    disk_space.reserve(directory)
             except BaseException:
                 db.close()
                 raise
@@ -167,7 +167,7 @@ class Store(Closeable):
     def rebuild(self, progress: Callable[[int, int], None] = lambda position, last: None) -> None:
         """Rebuild every derived table from the log; no answer changes."""
         if isinstance(self.db, Sqlite):
-            rebuild.rebuild_beside(self.db, progress)
+            projector.rebuild_beside(self.db, progress)
         else:
             projector.rebuild(self.db, progress)
         self.discard_cues()
@@ -244,7 +244,7 @@ def _prepare(db: Sqlite, directory: Path, *, may_rebuild: bool) -> tuple[str, st
         try:
             # In one process at a time; the others wait for it.
             with lock_file(str(directory / REBUILD_LOCK), timeout_seconds=LOCK_TIMEOUT_SECONDS):
-                rebuild.rebuild_beside(db, only_if_outdated=True)
+                projector.rebuild_beside(db, only_if_outdated=True)
         except BlockingIOError as error:
             raise StoreBusy("another process is upgrading the store; try again in a moment") from error
     return read_identity(db)
@@ -281,7 +281,7 @@ def _open_database(directory: Path, patience_seconds: float | None) -> Sqlite:
         raise
     except StoreError:
         # On a full disk not even the shared-memory file that readers need can be created.
-        if reserve.is_disk_full(directory) and reserve.release(directory, reserve.BYTES_TO_OPEN):
+        if disk_space.is_disk_full(directory) and disk_space.release(directory, disk_space.BYTES_TO_OPEN):
             return Sqlite.open(directory / FILE, patience_seconds)
         if frozen_db := Sqlite.open_frozen(directory / FILE):
             return frozen_db

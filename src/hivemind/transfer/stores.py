@@ -12,7 +12,7 @@ from hivemind.model.claim import ForeignNote
 from hivemind.model.memory import Kind
 from hivemind.model.scope import KnownTrees, Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
-from hivemind.store.foreign import read_rows
+from hivemind.store.sqlite import read_foreign_rows
 from hivemind.text.untrusted import Unreadable, open_regular, parse_json, read_limited, read_text_lines
 from hivemind.transfer.agent_notes import guess_kind
 from hivemind.transfer.markdown import split_front_matter, split_points
@@ -67,8 +67,8 @@ def _read_claude_mem(source: Import) -> Iterator[Item]:
     observations: Iterable[dict[str, Any]]
     summaries: Iterable[dict[str, Any]]
     if _is_database(file):
-        observations = read_rows(file, "observations", CLAUDE_MEM_COLUMNS)
-        summaries = read_rows(file, "session_summaries", CLAUDE_MEM_COLUMNS)
+        observations = read_foreign_rows(file, "observations", CLAUDE_MEM_COLUMNS)
+        summaries = read_foreign_rows(file, "session_summaries", CLAUDE_MEM_COLUMNS)
     else:
         export = parse_object(_read_json(file))
         observations, summaries = get_objects(export, "observations"), get_objects(export, "summaries")
@@ -117,7 +117,9 @@ def _read_mem0(source: Import) -> Iterator[Item]:
     if _is_database(source.path):
         # Each row is a change of a memory; the last one says what it is now.
         last_changes: dict[str, dict[str, Any]] = {}
-        for row in read_rows(source.path, "history", ("memory_id", "new_memory", "event", "created_at", "is_deleted")):
+        for row in read_foreign_rows(
+            source.path, "history", ("memory_id", "new_memory", "event", "created_at", "is_deleted")
+        ):
             last_changes[get_text(row, "memory_id")] = row
         rows = [row for row in last_changes.values() if row.get("event") != "DELETE" and not row.get("is_deleted")]
     else:

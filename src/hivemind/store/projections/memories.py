@@ -15,9 +15,9 @@ from hivemind.model.metadata import NO_METADATA
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 from hivemind.store import log
+from hivemind.store.conditions import MATCHES_FILTERS, VISIBLE, bind_filters, bind_sight
 from hivemind.store.database import Database, Row
 from hivemind.store.projections import words
-from hivemind.store.visibility import MATCHES_FILTERS, VISIBLE, bind_filters, bind_sight
 from hivemind.text.clean import first_line
 from hivemind.text.fence import quote_line
 

@@ -9,8 +9,8 @@ from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, Observa
 from hivemind.model.ids import EventId, MemoryId, ReceiptId, Timestamp
 from hivemind.model.recall import Occasion, Receipt, Spent
 from hivemind.model.scope import Visibility
+from hivemind.store.conditions import SESSION_VISIBLE, VISIBLE, bind_sight
 from hivemind.store.database import Database, Row
-from hivemind.store.visibility import SESSION_VISIBLE, VISIBLE, bind_sight
 
 TABLES = ("receipts",)
 SCHEMA = """

@@ -13,9 +13,9 @@ from hivemind.model.events import Event, MemoryErased, ObservationCompleted, Obs
 from hivemind.model.ids import EventId, SessionId, Timestamp
 from hivemind.model.recall import Query
 from hivemind.model.session import ObservationFields, ObservationKind
+from hivemind.store.conditions import SESSION_VISIBLE, bind_filters
 from hivemind.store.database import Database, Vector
 from hivemind.store.projections import sessions, vectors
-from hivemind.store.visibility import SESSION_VISIBLE, bind_filters
 from hivemind.text.tokenise import MAX_PASSAGE_CHARACTERS, split_identifiers, split_passages
 
 TABLES = ("session_word_counts", "session_words", "session_passages")

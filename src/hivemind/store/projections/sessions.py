@@ -5,15 +5,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hivemind.errors import AmbiguousId, NotFound
-from hivemind.model.codec import from_plain, from_row
+from hivemind.model.codec import from_plain, from_row, unpack_content
 from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId, Timestamp
 from hivemind.model.scope import Visibility
 from hivemind.model.session import FEWEST_REQUEST_WORDS, Observation, Session
 from hivemind.store import log
+from hivemind.store.conditions import SESSION_VISIBLE, bind_sight
 from hivemind.store.database import Database, Row
-from hivemind.store.packing import unpack_content
-from hivemind.store.visibility import SESSION_VISIBLE, bind_sight
 from hivemind.text.clean import first_line
 
 TABLES = ("observations", "sessions")

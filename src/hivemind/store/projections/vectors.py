@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Iterable
 
 from hivemind.model.recall import Query
+from hivemind.store.conditions import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters
 from hivemind.store.database import Database, Vector
-from hivemind.store.visibility import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters
 
 TABLES = ("vectors", "vector_blocks", "vectors_wanted")
 SCHEMA = """

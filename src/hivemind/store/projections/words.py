@@ -7,9 +7,9 @@ from hivemind.model.dataclass import dataclass
 from hivemind.model.fold import HistoryStep
 from hivemind.model.recall import Query
 from hivemind.model.timestamps import spell_out_date
+from hivemind.store.conditions import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import vectors
-from hivemind.store.visibility import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters
 from hivemind.text.thesaurus import expand_text
 from hivemind.text.tokenise import split_identifiers, split_pairs, split_passages
 

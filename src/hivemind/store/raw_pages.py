@@ -59,7 +59,7 @@ def read_rows(file: Path) -> Iterator[StoredRow]:
             yield from _read_leaf(pages, number)
 
 
-def find_damaged_frames(file: Path) -> bool:
+def has_damaged_frames(file: Path) -> bool:
     """Whether transactions stand in the write-ahead log after a damaged frame, where SQLite stops reading."""
     frames = itertools.dropwhile(lambda frame: frame.is_intact, read_frames(file))
     return any(frame.is_commit for frame in frames)

@@ -1,4 +1,4 @@
-"""Reserve a little disk space, so that erasing still works on a full disk."""
+"""Reserves a little disk space, so that erasing still works on a full disk."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ BYTES_TO_OPEN = 128 * 1024
 """Enough to open a store for reading."""
 
 
-def fill(directory: Path) -> None:
+def reserve(directory: Path) -> None:
     """Reserve the space, unless it is reserved already or the disk is nearly full."""
     file = directory / FILE
     # Without it everything works as long as the disk is not full.

@@ -8,15 +8,11 @@ from hivemind.model.codec import to_json
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 
-
-def visibility_condition(alias: str) -> str:
-    """The condition for a table with the columns scope and repo."""
-    here = f"{alias}.repo IN (SELECT value FROM json_each(:repos))"
-    return f"(:everywhere OR {alias}.scope = 'user' OR {here} OR {alias}.repo = '')"
-
-
-VISIBLE = visibility_condition("m")
+_HERE = "(:everywhere OR {0}.scope = 'user' OR {0}.repo IN (SELECT value FROM json_each(:repos)) OR {0}.repo = '')"
+VISIBLE = _HERE.format("m")
 """Part of every query that looks for memories, also by id, so that an id reveals nothing out of sight."""
+EVENT_VISIBLE = _HERE.format("e")
+"""The same condition for entries of the log."""
 SESSION_VISIBLE = "(:everywhere OR s.repo IN (SELECT value FROM json_each(:repos)))"
 """The condition for sessions, which always belong to one repository."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hivemind.errors import InvalidInput
-from hivemind.store.parameters import bind, parse
+from hivemind.store.sql_reader import bind_values, parse_statement
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from hivemind.store.parameters import bind, parse
     ],
 )
 def test_placeholders_are_read_and_text_names_and_comments_stay(written: str, read: str) -> None:
-    assert parse(written).sql == read
+    assert parse_statement(written).sql == read
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_placeholders_are_read_and_text_names_and_comments_stay(written: str, re
     ],
 )
 def test_a_statement_reads_vectors_if_it_names_their_column(statement: str, reads: bool) -> None:
-    assert parse(statement).reads_vectors is reads
+    assert parse_statement(statement).reads_vectors is reads
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_a_statement_reads_vectors_if_it_names_their_column(statement: str, read
 def test_a_vector_is_the_same_in_every_form(vector: Any) -> None:
     expected = struct.pack("<3f", 1, 0.5, -2)
 
-    assert bind([vector]) == (expected,)
-    assert bind({"q": vector}) == {"q": expected}
+    assert bind_values([vector]) == (expected,)
+    assert bind_values({"q": vector}) == {"q": expected}
 
 
 def test_other_values_stay_as_they_are() -> None:
-    assert bind(["text", 1, 2.5, None, True]) == ("text", 1, 2.5, None, True)
-    assert bind([np.int64(3), np.float32(0.5)]) == (3, 0.5)
+    assert bind_values(["text", 1, 2.5, None, True]) == ("text", 1, 2.5, None, True)
+    assert bind_values([np.int64(3), np.float32(0.5)]) == (3, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ def test_other_values_stay_as_they_are() -> None:
 )
 def test_what_is_no_parameter_is_explained(values: Any, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
-        bind(values)
+        bind_values(values)
