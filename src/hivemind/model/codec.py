@@ -46,7 +46,7 @@ def to_json(value: Any, *, terse: bool = False) -> str:
 
 
 def from_plain(shape: type[T], values: Mapping[str, Any]) -> T:
-    """The dataclass from what ``plain`` made of it; fields that a newer program added are ignored."""
+    """The dataclass from what ``to_plain`` made of it; fields that a newer program added are ignored."""
     # The cache takes a Hashable, which mypy does not see in type[T].
     untyped_shape: Any = shape
     converters = _find_converters(untyped_shape).items()
