@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import hivemind
-from hivemind.agents.connection import render_plugin_files
+from hivemind.agents.install import render_plugin_files
 
 ROOT = Path(__file__).parents[1]
 PLUGINS = "packaging/plugins"

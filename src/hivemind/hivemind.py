@@ -35,7 +35,7 @@ from hivemind.store.store import Store
 from hivemind.text.clean import Texts, check_text, expand_path, list_texts, validate_label, validate_text
 
 if TYPE_CHECKING:
-    from hivemind.agents.agent_setup import Agents
+    from hivemind.agents.install import Agents
     from hivemind.code.code import Code
     from hivemind.erase.erasures import Erasures
     from hivemind.learning.learning import Learning
@@ -348,7 +348,7 @@ class Hivemind(Mind):
 
     has_work_left: bool = False
     """Whether opening it in a hurry left something to do for another process."""
-    agents: "cached_property[Agents]" = component("agents.agent_setup", "Agents")
+    agents: "cached_property[Agents]" = component("agents.install", "Agents")
     """The agents on this machine, and what connects them."""
     devices: "cached_property[Devices]" = component("sync.devices", "Devices")
     """The person's other machines, and what is exchanged with them."""

@@ -20,7 +20,7 @@ SEARCHES = {SOURCE / "store/search.py", SOURCE / "hub/search.py"}
 FOREIGN = {"opencode.py"}
 """Reads, and only reads, a database that is not ours."""
 COMPONENTS = {
-    "agents.agent_setup",
+    "agents.install",
     "code.code",
     "erase.erasures",
     "maintenance.maintenance",

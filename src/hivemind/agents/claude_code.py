@@ -8,6 +8,7 @@ from typing import Any
 from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import OWN_STATUS_LINE, InstallTarget, JsonEntry, Launch, Piece, build_claude_hooks
 from hivemind.agents.decoder import StepContext, TranscriptState
+from hivemind.agents.file_changes import Purpose
 from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
 from hivemind.agents.slash_commands import CLAUDE_FIELDS, build_command_files
 from hivemind.model.session import ObservationKind, SkippedInput
@@ -40,7 +41,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     # Not in a project: its settings override the user's own status line.
     status_line = () if target.project else (_build_status_line(settings, launch),)
     return (
-        JsonEntry(path=servers, value=launch.server_entry(type="stdio", alwaysLoad=True)),
+        JsonEntry(path=servers, value=launch.build_server_entry(type="stdio", alwaysLoad=True)),
         # SessionEnd hooks get 1.5 seconds unless the settings give a timeout.
         build_claude_hooks(settings, NAME, launch, EVENTS, tools_before_call=TOOLS_BEFORE_CALL),
         *status_line,
@@ -50,7 +51,9 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
 
 def _build_status_line(settings: Path, launch: Launch) -> Piece:
     line = {"type": "command", "command": join_command(launch.status_line)}
-    return JsonEntry(path=settings, keys=("statusLine",), value=line, own_command=OWN_STATUS_LINE, what="status line")
+    return JsonEntry(
+        path=settings, keys=("statusLine",), value=line, own_command=OWN_STATUS_LINE, purpose=Purpose.STATUS_LINE
+    )
 
 
 def read_transcript(path: Path) -> Observations:

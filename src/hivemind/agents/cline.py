@@ -9,6 +9,7 @@ from typing import Any
 from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import MARK, InstallTarget, JsonEntry, Launch, OwnFile, Piece
 from hivemind.agents.decoder import TranscriptState
+from hivemind.agents.file_changes import Purpose
 from hivemind.agents.json_input import (
     Observations,
     Payload,
@@ -64,20 +65,20 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     programs = tuple(
         OwnFile(
             path=target.root / ".cline" / "hooks" / f"{event}.sh",
-            text=f"#!/bin/sh\n# {MARK}.\nexec {launch.command(NAME, event)}\n",
+            text=f"#!/bin/sh\n# {MARK}.\nexec {launch.build_hook_command(NAME, event)}\n",
             mark=MARK,
-            what="hooks",
+            purpose=Purpose.HOOKS,
         )
         for event in HOOK_EVENTS.split()
     )
     if target.project:
         return programs
-    terminal = {"transport": {"type": "stdio", **launch.server_entry()}}
+    terminal = {"transport": {"type": "stdio", **launch.build_server_entry()}}
     extensions = (target.home / editor / EXTENSION for editor in EDITORS)
     in_editors = (extension / SETTINGS for extension in extensions if extension.is_dir())
     return (
         JsonEntry(path=target.home / ".cline" / "data" / SETTINGS, value=terminal),
-        *(JsonEntry(path=path, value=launch.server_entry(disabled=False)) for path in in_editors),
+        *(JsonEntry(path=path, value=launch.build_server_entry(disabled=False)) for path in in_editors),
         *programs,
     )
 

@@ -14,7 +14,7 @@ from hivemind.agents import jsonc
 from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import SERVER, FileReader, InstallTarget, Launch, Lines, Piece, build_claude_hooks
 from hivemind.agents.decoder import StepContext, TranscriptState
-from hivemind.agents.file_changes import read_file
+from hivemind.agents.file_changes import Purpose, read_file
 from hivemind.agents.json_input import (
     Observations,
     decode_lines,
@@ -53,7 +53,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and hooks, which Codex does not run until the user trusts them."""
     # Not a plugin: the hash of a plugin's hook cannot be computed, so nobody could check whether Codex trusts it.
     directory = target.root / ".codex"
-    toml_fields = "".join(f"\n{name} = {json.dumps(value)}" for name, value in launch.server_entry().items())
+    toml_fields = "".join(f"\n{name} = {json.dumps(value)}" for name, value in launch.build_server_entry().items())
     return (
         Lines(path=directory / "config.toml", text=f"[mcp_servers.{SERVER}]{toml_fields}"),
         build_claude_hooks(directory / "hooks.json", NAME, launch, EVENTS, end_timeout_seconds=MAX_END_TIMEOUT_SECONDS),
@@ -80,7 +80,7 @@ def build_trust_pieces(target: InstallTarget, read: FileReader) -> tuple[Piece, 
         f"[hooks.state.{json.dumps(key)}]\ntrusted_hash = {json.dumps(hook_hash)}"
         for key, hook_hash in _find_own_hooks(target, read)
     )
-    return tuple(Lines(path=config, text=table, what="trust") for table in tables)
+    return tuple(Lines(path=config, text=table, purpose=Purpose.TRUST) for table in tables)
 
 
 def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import jsonc
-from hivemind.agents.file_changes import FileChange, find_obstacle
+from hivemind.agents.file_changes import FileChange, Purpose, find_obstacle
 from hivemind.errors import InvalidInput
 from hivemind.model.dataclass import dataclass
 from hivemind.system import join_command
@@ -23,7 +23,7 @@ SERVER = "hivemind"
 """The name of our MCP server in every agent's configuration."""
 MARK = "Written by `hivemind install`"
 """Marks the scripts that we wrote, so that uninstalling recognises them."""
-ESSENTIAL = frozenset({"server", "hooks"})
+ESSENTIAL = frozenset({Purpose.SERVER, Purpose.HOOKS})
 """What an agent is not connected without; commands, rules and a status line are extras."""
 TITLE_OF_RULE = "## Memory (hivemind)"
 RULE = (
@@ -63,11 +63,11 @@ class Launch:
     server: tuple[str, ...] = ("hivemind", "mcp")
     status_line: tuple[str, ...] = ("hivemind", "statusline")
 
-    def command(self, agent: str, event: str) -> str:
+    def build_hook_command(self, agent: str, event: str) -> str:
         """Return the hook's command line for a shell."""
         return join_command((*self.hook, agent, event))
 
-    def server_entry(self, **extra: Any) -> dict[str, Any]:
+    def build_server_entry(self, **extra: Any) -> dict[str, Any]:
         """Return the MCP server's entry in the format of most agents."""
         return {"command": self.server[0], "args": list(self.server[1:]), **extra}
 
@@ -77,8 +77,7 @@ class Piece(ABC):
     """One entry of ours in one file."""
 
     path: Path
-    what: str = "server"
-    """What it is: server, hooks, instructions, commands, status line or trust."""
+    purpose: Purpose = Purpose.SERVER
 
     @abstractmethod
     def add_to(self, text: str) -> str:
@@ -127,13 +126,13 @@ class Hooks(Piece):
     """The entry to append for each event. An old one is recognised by our command in it, whatever its path."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Members that a new file needs beside its hooks."""
-    what: str = "hooks"
+    purpose: Purpose = Purpose.HOOKS
 
     def add_to(self, text: str) -> str:
         """Return the file's text with our hook for each event; hooks of others stay where they are."""
         text = text if text.strip() else self._new_file_text
         for event, entry in self.entries.items():
-            index = self._index(text, event)
+            index = self._find_index(text, event)
             keys: list[str | int] = ["hooks", event]
             # Appended last, because Codex remembers trust in a hook by its index.
             text = jsonc.append(text, keys, entry) if index is None else jsonc.put(text, [*keys, index], entry)
@@ -142,24 +141,24 @@ class Hooks(Piece):
     def remove_from(self, text: str) -> str:
         """Return the file's text without our hooks."""
         for event in reversed(self.entries):
-            index = self._index(text, event)
+            index = self._find_index(text, event)
             if index is not None:
                 text = jsonc.remove(text, ["hooks", event, index])
         return "" if text == self._new_file_text else text
 
     def is_in(self, text: str) -> bool:
         """Return whether the file has our hook for each event."""
-        return not self.missing(text)
+        return not self.find_missing(text)
 
-    def missing(self, text: str) -> tuple[str, ...]:
+    def find_missing(self, text: str) -> tuple[str, ...]:
         """Return the events that have no hook of ours."""
-        return tuple(event for event in self.entries if self._index(text, event) is None)
+        return tuple(event for event in self.entries if self._find_index(text, event) is None)
 
     @property
     def _new_file_text(self) -> str:
         return json.dumps(dict(self.extra), indent=2) + "\n" if self.extra else ""
 
-    def _index(self, text: str, event: str) -> int | None:
+    def _find_index(self, text: str, event: str) -> int | None:
         entries = jsonc.get(text, ["hooks", event])
         if not isinstance(entries, list):
             return None
@@ -185,7 +184,7 @@ def build_claude_hooks(
     entries = {}
     for event in events.split():
         timeout = {"SessionStart": 15, "SessionEnd": end_timeout_seconds}.get(event, 10) * units_per_second
-        command = {"type": "command", "command": launch.command(agent, event), "timeout": timeout}
+        command = {"type": "command", "command": launch.build_hook_command(agent, event), "timeout": timeout}
         # A hook before every look into a file would slow the agent down for nothing.
         matcher = {"matcher": tools_before_call} if tools_before_call and event == "PreToolUse" else {}
         entries[event] = {**group, **matcher, "hooks": [command]}
@@ -199,7 +198,7 @@ class OwnFile(Piece):
     text: str
     mark: str = TITLE_OF_RULE
     """A part of the text by which the file is recognised as ours."""
-    what: str = "instructions"
+    purpose: Purpose = Purpose.INSTRUCTIONS
 
     def add_to(self, text: str) -> str:
         """Return our text; refuse to replace a file of the user's with the same name."""
@@ -225,7 +224,7 @@ class Lines(Piece):
     def add_to(self, text: str) -> str:
         """Return the file's text with our lines, at the end unless they are already elsewhere."""
         if self.is_in(text):
-            start, end = self._span(text)
+            start, end = self._find_span(text)
             result = text[:start] + self.text + text[end:]
         elif text:
             # If the file ended with a line break, a blank line goes before ours and a line break after it:
@@ -242,7 +241,7 @@ class Lines(Piece):
         """Return the file's text without our lines and the line break before them."""
         if not self.is_in(text):
             return text
-        start, end = self._span(text)
+        start, end = self._find_span(text)
         last = text[end:].strip("\n") == ""
         if start == 0:
             return text[end:].lstrip("\n")
@@ -256,7 +255,7 @@ class Lines(Piece):
     def _mark(self) -> str:
         return self.text.split("\n", 1)[0]
 
-    def _span(self, text: str) -> tuple[int, int]:
+    def _find_span(self, text: str) -> tuple[int, int]:
         start = f"\n{text}\n".index(f"\n{self._mark}\n")
         end = re.compile(r"\n(?=\n|\[)").search(text, start)
         return start, (end.start() if end else len(text.rstrip("\n")))
@@ -288,11 +287,11 @@ class YamlItem(Piece):
         if head is None:
             # A file without a final line break gets none after our item either, so that remove_from can restore it.
             ends = text.endswith("\n") or not text
-            return f"{text}{'' if ends else chr(10)}{self.key}:\n{self._item('  ')}{chr(10) if ends else ''}"
+            return f"{text}{'' if ends else chr(10)}{self.key}:\n{self._render_item('  ')}{chr(10) if ends else ''}"
         if head[1].strip():
             raise InvalidInput(f"{self.key} is written on one line; add our server by hand")
         following = re.compile(r"(?:\s*#.*\n|\s*\n)*([ ]*)- ").match(text, head.end())
-        item = self._item(following[1] if following else "  ")
+        item = self._render_item(following[1] if following else "  ")
         return f"{text[: head.end()]}{item}\n{text[head.end() :]}"
 
     def remove_from(self, text: str) -> str:
@@ -316,7 +315,7 @@ class YamlItem(Piece):
     def _ours(self) -> re.Pattern[str]:
         return re.compile(rf"(?m)^([ ]*)- name: {SERVER}(?:\n\1[ ]+.*)*\n?")
 
-    def _item(self, indent: str) -> str:
+    def _render_item(self, indent: str) -> str:
         lines = [f"{name}: {value if name == 'name' else json.dumps(value)}" for name, value in self.fields.items()]
         return f"{indent}- " + f"\n{indent}  ".join(lines)
 
@@ -346,17 +345,17 @@ def plan_changes(pieces: Sequence[Piece], read: FileReader, *, remove: bool = Fa
             new_text = piece.remove_from(text) if remove else piece.add_to(text)
         except InvalidInput as problem:
             # A file of the user's with the name of ours is their choice; the rest works without it.
-            is_serious = piece.what in ESSENTIAL and not isinstance(piece, OwnFile)
+            is_serious = piece.purpose in ESSENTIAL and not isinstance(piece, OwnFile)
             (problems if is_serious else notes).append(f"{piece.path}: {problem}")
             continue
-        what = (*change.what, piece.what) if new_text != text else change.what
-        changes[piece.path] = replace(change, after=new_text or None, what=what)
+        purposes = (*change.purposes, piece.purpose) if new_text != text else change.purposes
+        changes[piece.path] = replace(change, after=new_text or None, purposes=purposes)
     for path, change in list(changes.items()):
-        obstacle = ""
+        obstacle = None
         if (change.after or "") == (change.before or "") or (obstacle := find_obstacle(path)):
             del changes[path]
         if obstacle:
-            (problems if ESSENTIAL & set(change.what) else notes).append(obstacle)
+            (problems if ESSENTIAL & set(change.purposes) else notes).append(obstacle)
     return InstallPlan(
         changes=() if problems and not remove else tuple(changes.values()),
         notes=tuple(note for note in dict.fromkeys(notes) if note not in problems),

@@ -21,7 +21,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, the hooks and a rule; in a project the server has its own file."""
     directory = target.root / ".continue"
     servers = directory / "mcpServers" / "hivemind.yaml" if target.project else directory / "config.yaml"
-    item = {"name": SERVER, **launch.server_entry()}
+    item = {"name": SERVER, **launch.build_server_entry()}
     return (
         YamlItem(
             path=servers, key="mcpServers", fields=item, new_file_text="name: Local\nversion: 0.0.1\nschema: v1\n"

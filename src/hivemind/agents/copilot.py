@@ -75,14 +75,14 @@ def _rename_fields(event: str, payload: Payload, at: str) -> Payload:
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and hooks in their own file."""
     # Not a plugin: a plugin's server runs in the plugin's directory and cannot know the project.
-    server = {"type": "local", **launch.server_entry(tools=["*"])}
+    server = {"type": "local", **launch.build_server_entry(tools=["*"])}
     timeouts = dict.fromkeys((*EVENTS, "preToolUse", "subagentStart"), 10) | {"sessionStart": 15, "sessionEnd": 5}
     hooks = {
         event: {
             "type": "command",
-            "bash": launch.command(NAME, event),
+            "bash": launch.build_hook_command(NAME, event),
             # A quoted program needs the call operator there; Copilot runs this one on Windows alone.
-            "powershell": f"& {launch.command(NAME, event)}",
+            "powershell": f"& {launch.build_hook_command(NAME, event)}",
             "timeoutSec": timeout,
         }
         for event, timeout in timeouts.items()

@@ -74,9 +74,11 @@ def _parse_output(output: Any) -> Any:
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return server and hooks, each in its own file."""
     directory = target.root / ".cursor"
-    hooks = {event: {"command": launch.command(NAME, event), "timeout": 10} for event in (*EVENTS, "preToolUse")}
+    hooks = {
+        event: {"command": launch.build_hook_command(NAME, event), "timeout": 10} for event in (*EVENTS, "preToolUse")
+    }
     return (
-        JsonEntry(path=directory / "mcp.json", value=launch.server_entry()),
+        JsonEntry(path=directory / "mcp.json", value=launch.build_server_entry()),
         Hooks(path=directory / "hooks.json", agent=NAME, entries=hooks, extra={"version": 1}),
         *build_command_files(directory / "commands"),
     )

@@ -7,12 +7,24 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from pathlib import Path
 
 from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.model.dataclass import dataclass
 
 EXECUTABLE_MODE = 0o755
+
+
+class Purpose(StrEnum):
+    """What an entry of ours in an agent's files is for."""
+
+    SERVER = "server"
+    HOOKS = "hooks"
+    INSTRUCTIONS = "instructions"
+    COMMANDS = "commands"
+    STATUS_LINE = "status line"
+    TRUST = "trust"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +34,8 @@ class FileChange:
     path: Path
     before: str | None
     after: str | None
-    what: tuple[str, ...] = ()
-    """What the change adds or removes: server, hooks, instructions, commands, status line, trust."""
+    purposes: tuple[Purpose, ...] = ()
+    """What the entries that it adds or removes are for."""
 
 
 def read_file(path: Path) -> str | None:
@@ -40,8 +52,8 @@ def read_file(path: Path) -> str | None:
         raise InvalidInput(f"cannot be read ({error.strerror}); make it a readable file and try again") from None
 
 
-def find_obstacle(path: Path) -> str:
-    """Return why this file may not be written, and what to do; empty if it may be."""
+def find_obstacle(path: Path) -> str | None:
+    """Return why this file may not be written, and what to do; None if it may be."""
     target = Path(os.path.realpath(path))
     # A rename would replace a read-only file all the same, and for root every file seems writable: so ask the mode too.
     if target.exists() and not _is_writable(target):
@@ -51,7 +63,7 @@ def find_obstacle(path: Path) -> str:
     folder = next(parent for parent in target.parents if parent.exists())
     if not folder.is_dir():
         return f"{folder} is not a directory; rename it and try again"
-    return "" if _is_writable(folder) else f"{folder} is read-only; make it writable (chmod u+w)"
+    return None if _is_writable(folder) else f"{folder} is read-only; make it writable (chmod u+w)"
 
 
 def render_diff(change: FileChange) -> str:

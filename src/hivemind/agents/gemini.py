@@ -52,7 +52,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     # Not an extension: settings do the same without the `gemini` command.
     settings = target.root / ".gemini" / "settings.json"
     return (
-        JsonEntry(path=settings, value=launch.server_entry()),
+        JsonEntry(path=settings, value=launch.build_server_entry()),
         build_claude_hooks(settings, NAME, launch, HOOK_EVENTS, units_per_second=1000, matcher="*"),
         *build_command_files(settings.parent / "commands", TOML_FIELDS, arguments="{{args}}", file=TOML),
     )

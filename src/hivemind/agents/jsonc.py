@@ -68,7 +68,7 @@ def put(text: str, path: KeyPath, value: Any) -> str:
     # An equal value stays as it is laid out, so that installing twice changes nothing.
     if parse_json_prefix(plain, member.value)[0] == value:
         return text
-    new_value = _dump(value, _line_indent(text, member.value), _detect_indent(text))
+    new_value = _dump(value, _get_line_indent(text, member.value), _detect_indent(text))
     return text[: member.value] + new_value + text[member.end :]
 
 
@@ -86,7 +86,7 @@ def append(text: str, path: KeyPath, value: Any) -> str:
         return text[:start] + json.dumps(value, ensure_ascii=False) + text[start:]
     last = elements[-1]
     if "\n" in text[member.value : last.start]:
-        indent = _line_indent(text, last.start)
+        indent = _get_line_indent(text, last.start)
         return f"{text[: last.end]},\n{indent}{_dump(value, indent, _detect_indent(text))}{text[last.end :]}"
     return f"{text[: last.end]}, {json.dumps(value, ensure_ascii=False)}{text[last.end :]}"
 
@@ -141,7 +141,7 @@ def _insert(text: str, at: int, path: KeyPath, value: Any) -> str:
     siblings = _list_members(_make_plain(text), at)
     comma = "," if siblings else ""
     if siblings and "\n" in text[at : siblings[0].start]:
-        indent = _line_indent(text, siblings[0].start)
+        indent = _get_line_indent(text, siblings[0].start)
         key, nested_value = json.dumps(path[0]), _nest(path[1:], value)
         member = f"\n{indent}{key}: {_dump(nested_value, indent, _detect_indent(text))}"
     else:
@@ -172,11 +172,11 @@ def _detect_indent(text: str) -> int | str:
     """Return the indent of one level, as the file uses it; two spaces if it has none."""
     plain, root = _find_member(text, ())
     first = _list_members(plain, root.value)[:1]
-    indent = _line_indent(text, first[0].start) if first else ""
+    indent = _get_line_indent(text, first[0].start) if first else ""
     return indent if indent and "\n" in text[: first[0].start] else 2
 
 
-def _line_indent(text: str, at: int) -> str:
+def _get_line_indent(text: str, at: int) -> str:
     line = text[text.rfind("\n", 0, at) + 1 :]
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -11,6 +11,7 @@ import apsw
 from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import MARK, SERVER, InstallTarget, JsonEntry, Launch, OwnFile, Piece
 from hivemind.agents.decoder import StepContext
+from hivemind.agents.file_changes import Purpose
 from hivemind.agents.json_input import (
     Observations,
     Payload,
@@ -87,7 +88,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     server = {"type": "local", "command": list(launch.server), "enabled": True}
     return (
         JsonEntry(path=jsonc_path if jsonc_path.exists() else json_path, value=server, keys=("mcp", SERVER)),
-        OwnFile(path=plugins / "hivemind.js", text=render_plugin(launch), mark=MARK, what="hooks"),
+        OwnFile(path=plugins / "hivemind.js", text=render_plugin(launch), mark=MARK, purpose=Purpose.HOOKS),
         *build_command_files(plugins.parent / "commands", ["description"], arguments="$ARGUMENTS"),
     )
 

@@ -20,7 +20,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return server and hooks, both in settings.json."""
     settings = target.root / ".qwen" / "settings.json"
     return (
-        JsonEntry(path=settings, value=launch.server_entry()),
+        JsonEntry(path=settings, value=launch.build_server_entry()),
         build_claude_hooks(settings, NAME, launch, EVENTS, units_per_second=1000, matcher="*"),
         *build_command_files(settings.parent / "commands", CLAUDE_FIELDS, arguments="$ARGUMENTS"),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.agents.config_entries import MARK, SERVER, OwnFile
+from hivemind.agents.file_changes import Purpose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ def build_command_files(
             path=directory / file.format(command.name),
             text=_format_command(command, fields, arguments, is_toml=file == TOML),
             mark=MARK,
-            what="commands",
+            purpose=Purpose.COMMANDS,
         )
         for command in COMMANDS
     )

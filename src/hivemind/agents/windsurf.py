@@ -4,6 +4,7 @@ import json
 
 from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import RULE, Hooks, InstallTarget, JsonEntry, Launch, Lines, OwnFile, Piece
+from hivemind.agents.file_changes import Purpose
 from hivemind.agents.json_input import Payload, digest, get_object, parse_timestamp, split_names
 from hivemind.agents.slash_commands import build_command_files
 
@@ -44,7 +45,7 @@ def _rename_fields(event: str, payload: Payload, at: str) -> Payload:
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return hooks, the server where Windsurf reads one, and a rule, as no hook can remind the model."""
-    entries = {event: {"command": launch.command(NAME, event), "show_output": False} for event in EVENTS}
+    entries = {event: {"command": launch.build_hook_command(NAME, event), "show_output": False} for event in EVENTS}
     directory = target.project / ".windsurf" if target.project else target.home / ".codeium" / "windsurf"
     hooks = Hooks(path=directory / "hooks.json", agent=NAME, entries=entries)
     workflows = directory / ("workflows" if target.project else "global_workflows")
@@ -53,9 +54,9 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
         rule = f"---\ntrigger: always_on\n---\n\n{RULE}\n"
         return hooks, OwnFile(path=directory / "rules" / "hivemind.md", text=rule), *commands
     return (
-        JsonEntry(path=directory / "mcp_config.json", value=launch.server_entry()),
+        JsonEntry(path=directory / "mcp_config.json", value=launch.build_server_entry()),
         hooks,
-        Lines(path=directory / "memories" / "global_rules.md", text=RULE, what="instructions"),
+        Lines(path=directory / "memories" / "global_rules.md", text=RULE, purpose=Purpose.INSTRUCTIONS),
         *commands,
     )
 

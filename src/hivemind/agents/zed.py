@@ -18,7 +18,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and a skill, as no hook can remind the model of it."""
     directory = target.project / ".zed" if target.project else target.home / ".config" / "zed"
     return (
-        JsonEntry(path=directory / "settings.json", value=launch.server_entry(env={}), keys=KEYS),
+        JsonEntry(path=directory / "settings.json", value=launch.build_server_entry(env={}), keys=KEYS),
         OwnFile(path=target.root / ".agents" / "skills" / "hivemind" / "SKILL.md", text=SKILL),
     )
 

@@ -37,7 +37,7 @@ def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.F
             around = examine_home(settings.home, settings.store_directory(name), settings.model, quick=quick)
             store = mind.maintenance.doctor(quick=quick)
             inputs = mind.maintenance.examine_inputs()
-            return *store, *around, mind.code.health(), *mind.agents.health(), *inputs
+            return *store, *around, mind.code.health(), *mind.agents.examine(), *inputs
     except StoreError as error:
         return (integrity.describe_error("store", error),)
     except (OSError, *integrity.DAMAGE_ERRORS) as error:

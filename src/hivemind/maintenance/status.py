@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hivemind.agents.agent_setup import Agents
+from hivemind.agents.install import Agents
 from hivemind.code.app_staleness import anchored_memories, stale_memories, unlinked_memories
 from hivemind.context import Context
 from hivemind.errors import HivemindError

@@ -34,7 +34,7 @@ def plan_skill(context: Context, memory_id: str) -> tuple[FileChange, ...]:
         if not path.resolve().is_relative_to(root.resolve()):
             raise InvalidInput(f"{path.relative_to(root)} leads out of the repository; remove the link")
         if before != text:
-            changes.append(FileChange(path=path, before=before, after=text, what=("skill",)))
+            changes.append(FileChange(path=path, before=before, after=text))
     return tuple(changes)
 
 

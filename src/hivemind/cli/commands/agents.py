@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from hivemind.agents.agent_setup import Connection
+from hivemind.agents.file_changes import Purpose
+from hivemind.agents.install import Connection
 from hivemind.cli.arguments import combine, dry_run_option, open_mind, yes_option
 from hivemind.cli.framework import CHECK_FAILED, wants
 from hivemind.cli.output import emit, note, print_heading, print_json, print_patch, print_table, warn
@@ -25,12 +26,12 @@ connection_options = combine(
     yes_option,
 )  # fmt: skip
 PURPOSES = {
-    "server": "MCP server: ask and remember",
-    "hooks": "hooks: capture and brief",
-    "instructions": "rule: when to ask",
-    "commands": "commands: /remember, /recall, …",
-    "status line": "status line",
-    "trust": "your trust in our hooks",
+    Purpose.SERVER: "MCP server: ask and remember",
+    Purpose.HOOKS: "hooks: capture and brief",
+    Purpose.INSTRUCTIONS: "rule: when to ask",
+    Purpose.COMMANDS: "commands: /remember, /recall, …",
+    Purpose.STATUS_LINE: "status line",
+    Purpose.TRUST: "your trust in our hooks",
 }
 
 
@@ -164,13 +165,13 @@ def _confirm_plan(connections: Sequence[Connection], question: str, *, yes: bool
 def _summarise_changes(connection: Connection) -> Iterator[list[str]]:
     """A row for each file; files that serve one purpose, such as the commands, share a row."""
     changes = zip(connection.plan.changes, connection.diffs, strict=True)
-    for purpose, group in groupby(changes, key=lambda pair: "; ".join(PURPOSES[what] for what in pair[0].what)):
+    for purposes, group in groupby(changes, key=lambda pair: "; ".join(PURPOSES[name] for name in pair[0].purposes)):
         paths, diffs = zip(*((change.path, diff) for change, diff in group), strict=True)
         lines = [line for diff in diffs for line in diff.splitlines()[2:]]
         counts = [(sign, sum(line.startswith(sign) for line in lines)) for sign in "+-"]
         size = " ".join(f"{sign}{count}" for sign, count in counts if count)
         place = _shorten_path(Path(os.path.commonpath(paths)))
-        yield [connection.title, place if len(paths) == 1 else f"{place}/ ({len(paths)} files)", size, purpose]
+        yield [connection.title, place if len(paths) == 1 else f"{place}/ ({len(paths)} files)", size, purposes]
 
 
 def _shorten_path(path: Path) -> str:

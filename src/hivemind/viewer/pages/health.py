@@ -26,5 +26,5 @@ def show_findings(request: PageRequest) -> Response:
 
 def _examine(request: PageRequest) -> dict[str, Any]:
     machine = request.machine
-    agents = (*machine.agents.health(), *machine.maintenance.examine_inputs())
+    agents = (*machine.agents.examine(), *machine.maintenance.examine_inputs())
     return {"store": request.mind.maintenance.doctor(), "agents": agents}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.agents import callers, codex, connection, file_changes, jsonc
+from hivemind.agents import callers, codex, file_changes, install, jsonc
 from hivemind.agents.agent import get_agent
 from hivemind.agents.config_entries import InstallPlan, InstallTarget, Launch
 from hivemind.errors import InvalidInput, Refused, Unavailable
@@ -76,10 +76,10 @@ def give_the_user_settings(name: str, place: InstallTarget, layout: str = COMMEN
 
 @pytest.mark.parametrize("name", callers.NAMES)
 def test_a_fresh_home_is_as_before_after_leaving(name: str, place: InstallTarget, record: Path) -> None:
-    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes, record)
+    file_changes.apply(install.plan_connection(name, place, LAUNCH).changes, record)
     connected = contents(place)
 
-    file_changes.apply(connection.plan_uninstall(name, place).changes, record)
+    file_changes.apply(install.plan_disconnection(name, place).changes, record)
 
     assert connected
     assert contents(place) == {}
@@ -90,26 +90,26 @@ def test_a_fresh_home_is_as_before_after_leaving(name: str, place: InstallTarget
 def test_an_empty_directory_that_was_there_before_stays_after_leaving(
     name: str, place: InstallTarget, record: Path
 ) -> None:
-    changes = connection.plan_install(name, place, LAUNCH).changes
+    changes = install.plan_connection(name, place, LAUNCH).changes
     for change in changes:
         change.path.parent.mkdir(parents=True, exist_ok=True)
     before = directories(place)
 
     file_changes.apply(changes, record)
-    file_changes.apply(connection.plan_uninstall(name, place).changes, record)
+    file_changes.apply(install.plan_disconnection(name, place).changes, record)
 
     assert (contents(place), directories(place)) == ({}, before)
 
 
 def test_a_directory_that_we_made_and_somebody_made_again_stays(tmp_path: Path, record: Path) -> None:
     place = InstallTarget(home=tmp_path)
-    file_changes.apply(connection.plan_install("claude-code", place, LAUNCH).changes, record)
-    file_changes.apply(connection.plan_uninstall("claude-code", place).changes, record)
+    file_changes.apply(install.plan_connection("claude-code", place, LAUNCH).changes, record)
+    file_changes.apply(install.plan_disconnection("claude-code", place).changes, record)
     is_removed = not (tmp_path / ".claude").exists()
     (tmp_path / ".claude").mkdir()
 
-    file_changes.apply(connection.plan_install("claude-code", place, LAUNCH).changes, record)
-    file_changes.apply(connection.plan_uninstall("claude-code", place).changes, record)
+    file_changes.apply(install.plan_connection("claude-code", place, LAUNCH).changes, record)
+    file_changes.apply(install.plan_disconnection("claude-code", place).changes, record)
 
     assert is_removed
     assert directories(place) == {".claude"}
@@ -121,8 +121,8 @@ def test_a_damaged_record_of_directories_loses_no_directory(text: str, tmp_path:
     (place.home / ".claude").mkdir(parents=True)
     record.write_text(text)
 
-    file_changes.apply(connection.plan_install("claude-code", place, LAUNCH).changes, record)
-    file_changes.apply(connection.plan_uninstall("claude-code", place).changes, record)
+    file_changes.apply(install.plan_connection("claude-code", place, LAUNCH).changes, record)
+    file_changes.apply(install.plan_disconnection("claude-code", place).changes, record)
 
     assert [path.name for path in place.home.iterdir()] == [".claude"]
 
@@ -133,9 +133,9 @@ def test_settings_of_the_user_are_as_before_after_leaving(name: str, layout: str
     give_the_user_settings(name, place, LAYOUTS[layout])
     before = contents(place)
 
-    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes)
+    file_changes.apply(install.plan_connection(name, place, LAUNCH).changes)
     connected = contents(place)
-    file_changes.apply(connection.plan_uninstall(name, place).changes)
+    file_changes.apply(install.plan_disconnection(name, place).changes)
 
     assert connected != before
     assert contents(place) == before
@@ -144,9 +144,9 @@ def test_settings_of_the_user_are_as_before_after_leaving(name: str, layout: str
 @pytest.mark.parametrize("name", callers.NAMES)
 def test_connecting_twice_changes_nothing_the_second_time(name: str, place: InstallTarget) -> None:
     give_the_user_settings(name, place)
-    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes)
+    file_changes.apply(install.plan_connection(name, place, LAUNCH).changes)
 
-    again = connection.plan_install(name, place, LAUNCH)
+    again = install.plan_connection(name, place, LAUNCH)
 
     assert again.changes == ()
 
@@ -155,12 +155,12 @@ def test_connecting_twice_changes_nothing_the_second_time(name: str, place: Inst
 def test_a_new_interpreter_replaces_the_old_one(name: str, place: InstallTarget) -> None:
     give_the_user_settings(name, place)
     before = contents(place)
-    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes)
+    file_changes.apply(install.plan_connection(name, place, LAUNCH).changes)
     moved = Launch(hook=("/new/python", "/new/hivemind/hook.py"), server=("/new/python", "-m", "hivemind", "mcp"))
 
-    file_changes.apply(connection.plan_install(name, place, moved).changes)
+    file_changes.apply(install.plan_connection(name, place, moved).changes)
     now = "".join(contents(place).values())
-    file_changes.apply(connection.plan_uninstall(name, place).changes)
+    file_changes.apply(install.plan_disconnection(name, place).changes)
 
     assert "/opt/py" not in now
     assert "/new/python" in now or name == "windsurf"
@@ -172,7 +172,7 @@ def test_what_the_user_had_is_kept_beside_ours(tmp_path: Path) -> None:
     settings.parent.mkdir()
     settings.write_text(COMMENTED)
 
-    file_changes.apply(connection.plan_install("claude-code", InstallTarget(home=tmp_path), LAUNCH).changes)
+    file_changes.apply(install.plan_connection("claude-code", InstallTarget(home=tmp_path), LAUNCH).changes)
 
     text = settings.read_text()
     stop = jsonc.get(text, ["hooks", "Stop"])
@@ -187,13 +187,13 @@ def test_what_the_user_had_is_kept_beside_ours(tmp_path: Path) -> None:
 
 def test_what_the_user_changed_since_stays_when_we_leave(tmp_path: Path) -> None:
     place = InstallTarget(home=tmp_path)
-    file_changes.apply(connection.plan_install("qwen", place, LAUNCH).changes)
+    file_changes.apply(install.plan_connection("qwen", place, LAUNCH).changes)
     settings = tmp_path / ".qwen" / "settings.json"
     settings.write_text(
         jsonc.append(jsonc.put(settings.read_text(), ["theme"], "dark"), ["hooks", "Stop"], {"mine": 1})
     )
 
-    file_changes.apply(connection.plan_uninstall("qwen", place).changes)
+    file_changes.apply(install.plan_disconnection("qwen", place).changes)
 
     assert json.loads(settings.read_text()) == {"theme": "dark", "hooks": {"Stop": [{"mine": 1}]}}
 
@@ -203,10 +203,10 @@ def test_a_table_added_behind_ours_is_not_taken_along(tmp_path: Path) -> None:
     config = tmp_path / ".codex" / "config.toml"
     config.parent.mkdir()
     config.write_text(TOML)
-    file_changes.apply(connection.plan_install("codex", place, LAUNCH).changes)
+    file_changes.apply(install.plan_connection("codex", place, LAUNCH).changes)
     config.write_text(config.read_text() + '[projects."/x"]\ntrust_level = "trusted"\n')
 
-    file_changes.apply(connection.plan_uninstall("codex", place).changes)
+    file_changes.apply(install.plan_disconnection("codex", place).changes)
 
     held = tomllib.loads(config.read_text())
     assert held["projects"] == {"/x": {"trust_level": "trusted"}}
@@ -218,7 +218,7 @@ def test_settings_that_are_broken_are_reported_and_left_alone(tmp_path: Path) ->
     settings.parent.mkdir()
     settings.write_text('{"broken": ')
 
-    plan = connection.plan_install("gemini", InstallTarget(home=tmp_path), LAUNCH)
+    plan = install.plan_connection("gemini", InstallTarget(home=tmp_path), LAUNCH)
 
     assert settings not in [change.path for change in plan.changes]
     assert any("not valid JSON" in problem for problem in plan.problems)
@@ -230,16 +230,16 @@ def test_a_hook_program_of_the_user_is_left_to_them(tmp_path: Path) -> None:
     own.write_text("#!/bin/sh\necho mine\n")
     place = InstallTarget(home=tmp_path)
 
-    plan = connection.plan_install("cline", place, LAUNCH)
+    plan = install.plan_connection("cline", place, LAUNCH)
     file_changes.apply(plan.changes)
-    file_changes.apply(connection.plan_uninstall("cline", place).changes)
+    file_changes.apply(install.plan_disconnection("cline", place).changes)
 
     assert any("PostToolUse.sh" in note for note in plan.notes)
     assert contents(InstallTarget(home=tmp_path / "home")) == {".cline/hooks/PostToolUse.sh": "#!/bin/sh\necho mine\n"}
 
 
 def test_hook_programs_can_be_run(tmp_path: Path) -> None:
-    file_changes.apply(connection.plan_install("cline", InstallTarget(home=tmp_path), LAUNCH).changes)
+    file_changes.apply(install.plan_connection("cline", InstallTarget(home=tmp_path), LAUNCH).changes)
 
     program = tmp_path / ".cline" / "hooks" / "PostToolUse.sh"
 
@@ -250,9 +250,9 @@ def test_hook_programs_can_be_run(tmp_path: Path) -> None:
 def test_codex_hooks_are_not_trusted_unless_the_user_asks(tmp_path: Path) -> None:
     place = InstallTarget(home=tmp_path)
 
-    plan = connection.plan_install("codex", place, LAUNCH)
+    plan = install.plan_connection("codex", place, LAUNCH)
     file_changes.apply(plan.changes)
-    health = connection.check_health("codex", place)
+    health = install.check_health("codex", place)
 
     assert health.hooks
     assert health.trusted is False
@@ -265,12 +265,12 @@ def test_codex_hooks_are_trusted_when_the_user_asks_and_not_after_a_change(tmp_p
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text(TOML)
 
-    file_changes.apply(connection.plan_install("codex", place, LAUNCH, trust=True).changes)
-    trusted = connection.check_health("codex", place).trusted
+    file_changes.apply(install.plan_connection("codex", place, LAUNCH, trust=True).changes)
+    trusted = install.check_health("codex", place).trusted
     moved = Launch(hook=("/new/python", "/new/hivemind/hook.py"), server=LAUNCH.server)
-    file_changes.apply(connection.plan_install("codex", place, moved).changes)
-    after_a_change = connection.check_health("codex", place).trusted
-    file_changes.apply(connection.plan_uninstall("codex", place).changes)
+    file_changes.apply(install.plan_connection("codex", place, moved).changes)
+    after_a_change = install.check_health("codex", place).trusted
+    file_changes.apply(install.plan_disconnection("codex", place).changes)
 
     assert trusted is True
     assert after_a_change is False
@@ -285,7 +285,7 @@ def test_hooks_of_codex_in_a_shape_of_their_own_are_left_alone_and_nothing_is_ha
     hooks.parent.mkdir()
     hooks.write_text(text)
 
-    plan = connection.plan_install("codex", place, LAUNCH, trust=True)
+    plan = install.plan_connection("codex", place, LAUNCH, trust=True)
 
     assert plan.changes == ()
     assert [problem.split(": ")[0] for problem in plan.problems] == [str(hooks)]
@@ -294,11 +294,11 @@ def test_hooks_of_codex_in_a_shape_of_their_own_are_left_alone_and_nothing_is_ha
 @pytest.mark.parametrize("text", ['{"broken": ', '{"hooks": {"Stop": [1, {"hooks": 2}]}}'])
 def test_a_settings_file_that_broke_later_does_not_keep_the_rest_from_leaving(text: str, tmp_path: Path) -> None:
     place, hooks = InstallTarget(home=tmp_path), tmp_path / ".codex" / "hooks.json"
-    file_changes.apply(connection.plan_install("codex", place, LAUNCH).changes)
+    file_changes.apply(install.plan_connection("codex", place, LAUNCH).changes)
     hooks.write_text(text)
 
-    health = connection.check_health("codex", place)
-    file_changes.apply(connection.plan_uninstall("codex", place).changes)
+    health = install.check_health("codex", place)
+    file_changes.apply(install.plan_disconnection("codex", place).changes)
 
     assert health.server
     assert not health.hooks
@@ -317,10 +317,10 @@ def test_a_fingerprint_is_the_hash_codex_would_make() -> None:
 @pytest.mark.parametrize("name", callers.NAMES)
 def test_health_tells_connected_from_not(name: str, tmp_path: Path) -> None:
     place = InstallTarget(home=tmp_path)
-    before = connection.check_health(name, place)
+    before = install.check_health(name, place)
 
-    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes)
-    after = connection.check_health(name, place)
+    file_changes.apply(install.plan_connection(name, place, LAUNCH).changes)
+    after = install.check_health(name, place)
 
     assert not before.server
     assert after.server
@@ -331,11 +331,11 @@ def test_health_tells_connected_from_not(name: str, tmp_path: Path) -> None:
 
 def test_a_hook_taken_away_is_named(tmp_path: Path) -> None:
     place = InstallTarget(home=tmp_path)
-    file_changes.apply(connection.plan_install("claude-code", place, LAUNCH).changes)
+    file_changes.apply(install.plan_connection("claude-code", place, LAUNCH).changes)
     settings = tmp_path / ".claude" / "settings.json"
     settings.write_text(jsonc.remove(settings.read_text(), ["hooks", "Stop"]))
 
-    health = connection.check_health("claude-code", place)
+    health = install.check_health("claude-code", place)
 
     assert health.missing == ("Stop",)
     assert not health.hooks
@@ -352,11 +352,11 @@ def test_agents_are_found_by_what_they_keep_or_by_their_program(
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".claude.json").write_text("{}")
 
-    assert connection.detect(tmp_path) == ("claude-code", "codex", "gemini")
+    assert install.detect_agents(tmp_path) == ("claude-code", "codex", "gemini")
 
 
 def test_a_file_changed_since_it_was_planned_for_is_left(tmp_path: Path) -> None:
-    plan = connection.plan_install("cursor", InstallTarget(home=tmp_path), LAUNCH)
+    plan = install.plan_connection("cursor", InstallTarget(home=tmp_path), LAUNCH)
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor" / "mcp.json").write_text("{}")
 
@@ -373,14 +373,14 @@ def test_a_link_into_dotfiles_stays_a_link(tmp_path: Path) -> None:
     link.parent.mkdir()
     link.symlink_to(target)
 
-    file_changes.apply(connection.plan_install("cursor", InstallTarget(home=tmp_path), LAUNCH).changes)
+    file_changes.apply(install.plan_connection("cursor", InstallTarget(home=tmp_path), LAUNCH).changes)
 
     assert link.is_symlink()
     assert "hivemind" in target.read_text()
 
 
 def test_a_change_is_shown_as_a_diff(tmp_path: Path) -> None:
-    plan = connection.plan_install("cursor", InstallTarget(home=tmp_path), LAUNCH)
+    plan = install.plan_connection("cursor", InstallTarget(home=tmp_path), LAUNCH)
 
     shown = file_changes.render_diff(plan.changes[0])
 
@@ -405,9 +405,9 @@ def test_an_item_in_yaml_comes_out_as_it_went_in(text: str, tmp_path: Path) -> N
     config.write_text(text)
     place = InstallTarget(home=tmp_path)
 
-    file_changes.apply(connection.plan_install("continue", place, LAUNCH).changes)
+    file_changes.apply(install.plan_connection("continue", place, LAUNCH).changes)
     connected = config.read_text()
-    file_changes.apply(connection.plan_uninstall("continue", place).changes)
+    file_changes.apply(install.plan_disconnection("continue", place).changes)
 
     assert "- name: hivemind\n" in connected
     assert (config.read_text() if config.exists() else "") == text
@@ -418,7 +418,7 @@ def test_a_list_on_one_line_of_yaml_is_left_to_the_user(tmp_path: Path) -> None:
     config.parent.mkdir()
     config.write_text("mcpServers: [{name: mine}]\n")
 
-    plan = connection.plan_install("continue", InstallTarget(home=tmp_path), LAUNCH)
+    plan = install.plan_connection("continue", InstallTarget(home=tmp_path), LAUNCH)
 
     assert config not in [change.path for change in plan.changes]
     assert any("by hand" in problem for problem in plan.problems)
@@ -433,8 +433,8 @@ COMMANDS = {"remember", "recall", "review-memories", "forget"}
 )
 def test_the_commands_are_written_in_a_form_that_parses(name: str, project: bool, tmp_path: Path) -> None:
     place = InstallTarget(home=tmp_path, project=tmp_path / "project" if project else None)
-    changes = connection.plan_install(name, place, LAUNCH).changes
-    files = {change.path: change.after or "" for change in changes if change.what == ("commands",)}
+    changes = install.plan_connection(name, place, LAUNCH).changes
+    files = {change.path: change.after or "" for change in changes if change.purposes == ("commands",)}
 
     assert {path.parent.name if path.name == "SKILL.md" else path.stem for path in files} == COMMANDS
     for path, text in files.items():
@@ -448,14 +448,14 @@ def test_the_commands_are_written_in_a_form_that_parses(name: str, project: bool
 
 def test_a_command_passes_the_words_of_the_user_on_in_the_form_of_its_agent(tmp_path: Path) -> None:
     for name, placeholder in (("claude-code", "$ARGUMENTS"), ("gemini", "{{args}}"), ("cursor", "")):
-        changes = connection.plan_install(name, InstallTarget(home=tmp_path), LAUNCH).changes
+        changes = install.plan_connection(name, InstallTarget(home=tmp_path), LAUNCH).changes
         command = next(change.after or "" for change in changes if change.path.stem == "recall")
         used = [mark for mark in ("$ARGUMENTS", "{{args}}") if mark in command]
         assert used == ([placeholder] if placeholder else [])
 
 
 def connect_claude(home: Path) -> InstallPlan:
-    plan = connection.plan_install("claude-code", InstallTarget(home=home), LAUNCH)
+    plan = install.plan_connection("claude-code", InstallTarget(home=home), LAUNCH)
     file_changes.apply(plan.changes)
     return plan
 
@@ -475,7 +475,7 @@ def test_a_byte_order_mark_stays_and_does_not_keep_us_out(settings: Path, tmp_pa
 
     plan = connect_claude(tmp_path)
     connected = settings.read_bytes()
-    file_changes.apply(connection.plan_uninstall("claude-code", InstallTarget(home=tmp_path)).changes)
+    file_changes.apply(install.plan_disconnection("claude-code", InstallTarget(home=tmp_path)).changes)
 
     assert plan.problems == ()
     assert connected.startswith(codecs.BOM_UTF8)
@@ -529,14 +529,14 @@ def test_a_directory_in_the_place_of_a_file_is_a_problem(settings: Path, tmp_pat
     settings.mkdir()
 
     assert "cannot be read" in connect_claude(tmp_path).problems[0]
-    assert connection.check_health("claude-code", InstallTarget(home=tmp_path)).problems
+    assert install.check_health("claude-code", InstallTarget(home=tmp_path)).problems
 
 
 def test_text_in_another_encoding_is_a_problem_of_that_agent_alone(settings: Path, tmp_path: Path) -> None:
     settings.write_bytes('{"name": "José"}'.encode("latin-1"))
 
     assert "is not UTF-8 text" in connect_claude(tmp_path).problems[0]
-    assert connection.plan_install("codex", InstallTarget(home=tmp_path), LAUNCH).changes
+    assert install.plan_connection("codex", InstallTarget(home=tmp_path), LAUNCH).changes
 
 
 def test_what_was_written_is_taken_back_when_a_later_file_cannot_be_written(tmp_path: Path) -> None:
