@@ -7,7 +7,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.hivemind import make_context
-from hivemind.hub import embedding_queue
+from hivemind.hub import derived_data
 from hivemind.hub.postgres import ENTER_TEAM
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.memory import Writer
@@ -76,7 +76,7 @@ def settle(mind: Hivemind) -> None:
     if not isinstance(store, HubStore):
         return
     store._hub.receipts.flush(store.db.team)
-    if meaning and (passages := embedding_queue.claim(store.db, meaning.embedder.name, 1_000)):
+    if meaning and (passages := derived_data.claim_passages(store.db, meaning.embedder.name, 1_000)):
         meaning.store_vectors(store.db, passages, meaning.embed_passages(passages))
 
 

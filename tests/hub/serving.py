@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hivemind.hub.host import Host
 from hivemind.hub.http import application
-from hivemind.hub.http.protocol import TimedProtocol
+from hivemind.hub.http.admission import TimedProtocol
 from hivemind.model.team import Role
 
 

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from hivemind.errors import AccessRevoked, HivemindError, InvalidInput, Unauthenticated, Unavailable
-from hivemind.hub import administration
+from hivemind.hub import access
 from hivemind.hub.host import Host
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import Hub
@@ -282,7 +282,7 @@ def test_a_restored_database_removes_a_person_again(hub: Hub, provider: Provider
     assert sign_in(host, provider.id_token(sub=team, iat=time.time() - 5)) == team
 
     with hub.open_team(host.owner_of(team).team) as store:
-        administration.apply_again(store.db, reversed(events))
+        access.repeat_removals(store.db, reversed(events))
 
     assert sign_in(host, provider.id_token(sub=team, iat=time.time() - 6)) == ""
 

@@ -13,7 +13,7 @@ import pytest
 
 from hivemind.errors import Unavailable
 from hivemind.hub.access import Limits
-from hivemind.hub.http import protocol
+from hivemind.hub.http import admission
 from hivemind.hub.http.operations import LOGGER, JsonFormatter
 from hivemind.model.team import Role
 from hivemind.viewer import http_guard
@@ -139,7 +139,7 @@ def test_wrong_tokens_do_not_lock_out_members_at_the_same_address(
 
 
 def test_headers_that_do_not_arrive_end_the_connection(monkeypatch: pytest.MonkeyPatch, served: Served) -> None:
-    monkeypatch.setattr(protocol, "HEADER_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(admission, "HEADER_TIMEOUT_SECONDS", 0.3)
     host, port = served.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as slow:
         started = time.monotonic()

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from numpy.typing import NDArray
 
-from hivemind.hub import graphs, search
+from hivemind.hub import derived_data, search
 from hivemind.hub.postgres import connect
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.recall import SHIPPED_MODEL
@@ -50,7 +50,7 @@ def read_statistics(store: HubStore) -> NDArray[np.int64]:
 def filled(empty_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Hub, str, Floats, str, Floats]]:
     """A large team with a graph and a small one without, whose vectors lie between each other's."""
     monkeypatch.setattr(search, "MOST_COMPARED", 500)
-    monkeypatch.setattr(graphs, "MIN_GRAPH_PASSAGES", 500)
+    monkeypatch.setattr(derived_data, "MIN_GRAPH_PASSAGES", 500)
     with Hub.open(empty_database) as hub:
         large, small = new_team(hub), new_team(hub)
         with hub.open_team(large) as store:
@@ -115,7 +115,7 @@ def test_no_search_reads_a_vector_of_another_team(filled: tuple[Hub, str, Floats
 
 def test_a_graph_that_was_left_half_built_is_built_again(filled: tuple[Hub, str, Floats, str, Floats]) -> None:
     hub, large, *_ = filled
-    name = graphs.name_graph(large)
+    name = derived_data.name_graph(large)
     with psycopg.connect(hub.address.replace("hub_owner", "postgres"), autocommit=True) as superuser:
         superuser.execute(
             "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", [f"hivemind.{name}"]

@@ -14,7 +14,7 @@ from hivemind import Hivemind, Scope
 from hivemind.embedding import embeddings
 from hivemind.errors import Unauthenticated
 from hivemind.hivemind import make_context
-from hivemind.hub import embedding_queue
+from hivemind.hub import derived_data
 from hivemind.hub.host import Host
 from hivemind.hub.store import Hub, TeamProgress
 from hivemind.hub.worker import HubWorker
@@ -95,7 +95,7 @@ def test_what_a_worker_left_undone_is_taken_by_another_when_its_claim_has_ended(
     team = new_team(own_hub)
     remember(own_hub, team, settings, ["Deploys run on Fridays"])
     with own_hub.open_team(team) as store:
-        assert embedding_queue.claim(store.db, SHIPPED_MODEL, 10)
+        assert derived_data.claim_passages(store.db, SHIPPED_MODEL, 10)
         worker = HubWorker(own_hub, settings)
 
         while_claimed = worker.embed_batch()
@@ -112,7 +112,7 @@ def test_a_long_queue_of_one_team_does_not_hold_up_another(own_hub: Hub, setting
         store.db.execute("INSERT INTO vectors_wanted VALUES (1)")
 
     with own_hub.connect_without_team() as db:
-        picked = [embedding_queue.find_waiting_team(db, SHIPPED_MODEL) for _ in range(40)]
+        picked = [derived_data.find_waiting_team(db, SHIPPED_MODEL) for _ in range(40)]
 
     assert 5 < picked.count(quiet) < 35
     assert picked.count(quiet) + picked.count(loud) == 40
@@ -122,7 +122,7 @@ def test_vectors_of_another_model_are_replaced_when_the_operator_says_so(own_hub
     team = new_team(own_hub)
     remember(own_hub, team, settings, ["Deploys run on Fridays"])
     with own_hub.open_team(team) as store:
-        (passage,) = embedding_queue.claim(store.db, "older", 10)
+        (passage,) = derived_data.claim_passages(store.db, "older", 10)
         embeddings.store_vectors(store.db, "older", [passage[0]], np.ones((1, 8), np.float32))
     worker = HubWorker(own_hub, settings)
 

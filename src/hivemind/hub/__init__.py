@@ -1,1 +1,1 @@
-"""The team hub: the same log and SQL statements as on a laptop, on Postgres."""
+"""The team's server: the same log and SQL statements as on a laptop, on Postgres, behind HTTP (extra ``hub``)."""

@@ -1,4 +1,4 @@
-"""Tokens, browser sessions ("visits"), refused requests and rate limits of the hub.
+"""Who may use the hub: tokens, browser sessions ("visits"), devices, removed people, refused requests and rate limits.
 
 Only hashes of tokens are stored. A token is 32 random bytes and cannot be guessed, so a fast hash is as safe as a slow
 one. Every query sees one team, except the lookup of a token's team.
@@ -7,19 +7,22 @@ one. Every query sees one team, except the lookup of a token's team.
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hivemind.errors import InvalidInput, NotFound
-from hivemind.hub.administration import Recorder
 from hivemind.model.codec import from_row
+from hivemind.model.events import Event, TeamAdministered
 from hivemind.model.ids import derive_id
 from hivemind.model.login import hash_token, new_token
 from hivemind.model.team import AdminAction, AdmittedMember, Refusal, Role, TeamMember, Token
 from hivemind.model.timestamps import format_date, format_timestamp
 from hivemind.store.database import Database
 from hivemind.text.clean import validate_label
+
+Recorder = Callable[[AdminAction, str, str], None]
+"""Records an act of administration with its subject and a detail."""
 
 DEFAULT_TOKEN_DAYS = 90
 """How long a token is valid by default."""
@@ -159,6 +162,11 @@ def end_visit(db: Database, secret: str) -> None:
     db.execute("DELETE FROM visits WHERE hash = ?", hash_token(secret))
 
 
+def end_provider_visits(db: Database, name: str) -> None:
+    """Sign out the browsers that a provider's token signed in; the others end with their tokens."""
+    db.execute("DELETE FROM visits WHERE name = ? AND token IS NULL", name)
+
+
 def find_team(db: Database, name: str) -> str | None:
     """Return the id of the team of that name, or None."""
     team = db.value("SELECT team_named(?)", name)
@@ -168,6 +176,96 @@ def find_team(db: Database, name: str) -> str | None:
 def has_teams(db: Database) -> bool:
     """Return whether the hub has any team."""
     return bool(db.value("SELECT has_teams()"))
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRegister:
+    """Which devices may sync, and with which token each last did."""
+
+    db: Database
+    token: str = ""
+
+    def is_removed(self, chain: str) -> bool:
+        """Whether an admin removed a device."""
+        return self.db.one("SELECT 1 FROM removed_devices WHERE chain = ?", chain) is not None
+
+    def has_login(self, chain: str) -> bool:
+        """Whether a device said hello with this token before."""
+        return bool(self.db.value("SELECT token FROM device_logins WHERE chain = ?", chain) == self.token)
+
+    def record_login(self, chain: str) -> None:
+        """Record with which token a device says hello."""
+        self.db.execute(
+            "INSERT INTO device_logins (chain, token) VALUES (?, ?)"
+            " ON CONFLICT (team_id, chain) DO UPDATE SET token = excluded.token",
+            chain, self.token,
+        )  # fmt: skip
+
+    def has_room(self, chain: str, person: str) -> bool:
+        """Whether a device is known, or its person may have another one."""
+        device_count, limit, is_known = self.db.one(
+            "SELECT (SELECT count(*) FROM devices d WHERE d.person = :person AND NOT EXISTS ("
+            "SELECT 1 FROM removed_devices r WHERE r.chain = d.id)), (SELECT max_devices FROM teams),"
+            " EXISTS (SELECT 1 FROM devices d WHERE d.id = :chain AND d.person <> '')",
+            {"person": person, "chain": chain},
+        ) or (0, 0, False)  # fmt: skip
+        return bool(is_known or device_count < limit)
+
+
+def find_member(db: Database, person: str) -> TeamMember:
+    """Return a member as their tokens describe them, also expired ones; a writer if there is none."""
+    rows = db.execute("SELECT role, is_agent FROM tokens WHERE name = ?", person)
+    roles = [Role(role) for role, is_agent in rows if not is_agent] or [Role(role) for role, _ in rows]
+    is_agent = bool(rows) and all(is_agent for _, is_agent in rows)
+    # Roles are listed from the least to the most rights.
+    role = max(roles, key=list(Role).index, default=Role.WRITER)
+    return TeamMember(person=person, role=role, is_agent=is_agent)
+
+
+def remove_device(db: Database, chain: str, at: str) -> None:
+    """End the access of a device for good."""
+    db.execute("INSERT INTO removed_devices (chain, at) VALUES (?, ?) ON CONFLICT DO NOTHING", chain, at)
+
+
+def remove_person(db: Database, person: str, at: str) -> None:
+    """Let a person of the identity provider sign in to this team no more, whatever the provider says."""
+    db.execute("INSERT INTO removed_people (person, at) VALUES (?, ?) ON CONFLICT DO NOTHING", person, at)
+
+
+def return_person(db: Database, person: str) -> bool:
+    """Let a person sign in to this team again; return whether they were removed from it."""
+    return bool(db.execute("DELETE FROM removed_people WHERE person = ? RETURNING person", person))
+
+
+def list_removed_devices(db: Database) -> dict[str, str]:
+    """Return the removed devices, each with the time of its removal."""
+    return {row[0]: row[1] for row in db.execute("SELECT chain, at FROM removed_devices")}
+
+
+def find_token_of_device(db: Database, chain: str) -> str:
+    """Return the id of the token with which a device last said hello; empty if unknown or of an identity provider."""
+    sql = "SELECT t.id FROM device_logins l JOIN tokens t ON t.id = l.token WHERE l.chain = ? AND t.revoked_at = ''"
+    return str(db.value(sql, chain) or "")
+
+
+def repeat_removals(db: Database, events: Iterable[Event]) -> None:
+    """Revoke and remove again what a restored database had forgotten about.
+
+    Tokens that were created since the backup cannot come back: only the database had their hashes.
+    """
+    for event in events:
+        if not isinstance(event.fact, TeamAdministered):
+            continue
+        match event.fact.action:
+            case AdminAction.TOKEN_REVOKED.value:
+                sql = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = ''"
+                db.execute(sql, event.at, event.fact.subject)
+            case AdminAction.DEVICE_REMOVED.value:
+                remove_device(db, event.fact.subject, event.at)
+            case AdminAction.MEMBER_REMOVED.value:
+                remove_person(db, event.fact.subject, event.at)
+            case AdminAction.MEMBER_RETURNED.value:
+                return_person(db, event.fact.subject)
 
 
 def record_refusal(db: Database, now: datetime, *, team: str, who: str, what: str, why: str) -> None:

@@ -1,137 +1,142 @@
-"""Administration of a team: the record of it in the team's log, removed devices, limits, and what a restore undoes."""
+"""What an admin of a team may do on its hub: tokens, devices, members, limits, and the record of all that."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 
-from hivemind.errors import InvalidInput
+from hivemind.context import Context
+from hivemind.errors import AmbiguousId, InvalidInput, NotFound, Refused
+from hivemind.hub import access, sign_in
+from hivemind.hub.store import HubStore
 from hivemind.model.codec import from_row
-from hivemind.model.events import Event, TeamAdministered
-from hivemind.model.ids import EventId, derive_id
-from hivemind.model.memory import Channel
-from hivemind.model.scope import Scope
-from hivemind.model.team import AdminAction, Role, TeamLimits, TeamMember
+from hivemind.model.scope import Visibility
+from hivemind.model.team import AdminAction, Device, LogEpoch, Refusal, Removal, TeamLimits
+from hivemind.store import log, sync_state
 from hivemind.store.database import Database
-from hivemind.store.store import Store
+from hivemind.store.projections import memories
+from hivemind.transfer import export
 
-Recorder = Callable[[AdminAction, str, str], None]
-"""Records an act of administration with its subject and a detail."""
-
-
-def make_recorder(store: Store, actor: str, at: str) -> Recorder:
-    """Return a function that records acts of one administrator."""
-    return partial(_record, store, actor, at)
+FACT = "team.administered"
+EVERYTHING = Visibility(repos=("",), everywhere=True)
+"""A hub has no repository of its own; all of the team's memories are visible."""
 
 
-def _record(store: Store, actor: str, at: str, action: AdminAction, subject: str, detail: str = "") -> None:
-    # In the hub's own chain: it cannot be changed without notice, and every device has a copy of it.
-    event = Event(
-        id=EventId(derive_id(action.value, subject, detail, at)), at=at, actor=actor, channel=Channel.PERSON,
-        scope=Scope.TEAM, repo="", fact=TeamAdministered(action=action.value, subject=subject, detail=detail),
-    )  # fmt: skip
-    # Not the hub's own record, which checks what a member's role allows them to say about memories.
-    Store.record(store, [event])
+class TeamAdmin:
+    """Administration of one team."""
+
+    def __init__(self, context: Context, store: HubStore) -> None:
+        if not (store.member and store.member.is_admin):
+            raise Refused("only an admin of the team may do that; ask one")
+        self._context = context
+        self._store = store
+
+    @cached_property
+    def _record(self) -> access.Recorder:
+        return self._store.make_recorder(self._context.author.actor, self._context.now)
+
+    @property
+    def tokens(self) -> access.Tokens:
+        """The team's tokens."""
+        return access.Tokens(self._store.db, self._context.clock, self._record)
+
+    def refusals(self, limit: int = 100) -> list[Refusal]:
+        """Return refused requests, newest first."""
+        return access.list_refusals(self._store.db, limit)
+
+    def epochs(self) -> list[LogEpoch]:
+        """Return the epochs of the team's log; each but the first is a restore or failover of the database."""
+        return self._store.history.list()
+
+    def record_of_administration(self, *, before: int = 0, limit: int = 100) -> list[log.LogEntry]:
+        """Return what admins did, newest first; ``before`` is the last position of the previous page."""
+        return log.read_entries(self._store.db, EVERYTHING, facts=[FACT], before=before, limit=limit)
+
+    def remove_device(self, device: str) -> Removal:
+        """End the access of a device at once, and revoke the token it last used; erasures no longer wait for it."""
+        return self._remove([self._find_device(device)], ())
+
+    def has_member(self, name: str) -> bool:
+        """Whether somebody of that name has, or had, a token or a device."""
+        return bool(self._list_devices(name)) or any(token.name == name for token in self.tokens.list())
+
+    def remove_member(self, asked: str, *, is_everywhere: bool = False) -> Removal:
+        """Revoke every token of a member and remove all their devices; who signs in at a provider cannot do so again.
+
+        A person of the identity provider may be given by the provider's subject, too.
+        """
+        db = self._store.db
+        person, name = sign_in.find_person(db, asked) or ("", asked)
+        # Also for a person of another team, because an admin must not learn who is in it.
+        if not self.has_member(name):
+            raise NotFound(f"nobody called {asked!r} has a token or a device; 'hivemind hub token list' lists them")
+        valid_tokens = [token.id for token in self.tokens.list() if token.name == name and not token.revoked_at]
+        with db.transaction():
+            if person:
+                access.remove_person(db, person, self._context.now)
+                access.end_provider_visits(db, name)
+                self._record(AdminAction.MEMBER_REMOVED, person, f"{name}, from all teams" if is_everywhere else name)
+            return self._remove(self._list_devices(name), valid_tokens)
+
+    def return_member(self, asked: str) -> str:
+        """Let a person whom an admin removed sign in to this team again; return their name."""
+        person, name = sign_in.find_person(self._store.db, asked) or ("", "")
+        with self._store.db.transaction():
+            if not access.return_person(self._store.db, person):
+                raise NotFound(f"nobody called {asked!r} was removed from this team; check the name")
+            self._record(AdminAction.MEMBER_RETURNED, person, name)
+        return name
+
+    def _list_devices(self, person: str) -> list[Device]:
+        return [device for device in sync_state.list_devices(self._store.db) if device.person == person]
+
+    def limits(self) -> TeamLimits:
+        """Return the name and limits of the team."""
+        return _load_limits(self._store.db)
+
+    def change_limits(self, **changes: int | str) -> TeamLimits:
+        """Change the name or limits of the team and return them."""
+        before = self.limits()
+        after = replace(before, **changes)  # type: ignore[arg-type]
+        with self._store.db.transaction():
+            _store_limits(self._store.db, after)
+            for name, value in changes.items():
+                if getattr(before, name) != value:
+                    self._record(AdminAction.LIMIT_CHANGED, name, f"{getattr(before, name)} to {value}")
+        return after
+
+    def export(self) -> Iterator[str]:
+        """Yield a line of JSON for each memory of the team, as 'hivemind import' reads them."""
+        self._record(AdminAction.TEAM_EXPORTED, self.limits().name, "")
+        yield from export.export_lines(memories.iterate_visible(self._store.db, EVERYTHING))
+
+    def _remove(self, devices: list[Device], tokens: Sequence[str]) -> Removal:
+        db = self._store.db
+        with db.transaction():
+            used_tokens = {access.find_token_of_device(db, device.id) for device in devices} - {""}
+            revoked_tokens = tuple(sorted({*tokens, *used_tokens}))
+            for device in devices:
+                access.remove_device(db, device.id, self._context.now)
+                self._record(AdminAction.DEVICE_REMOVED, device.id, device.person)
+            for token in revoked_tokens:
+                self.tokens.revoke(token)
+        return Removal(tokens=revoked_tokens, devices=tuple(device.id for device in devices))
+
+    def _find_device(self, prefix: str) -> Device:
+        matches = [device for device in sync_state.list_devices(self._store.db) if device.id.startswith(prefix)]
+        if not prefix or not matches:
+            raise NotFound(f"no device {prefix!r}; 'hivemind hub device list' lists them")
+        if len(matches) > 1:
+            raise AmbiguousId(prefix, [f"{device.id} {device.person}" for device in matches])
+        return matches[0]
 
 
-def apply_again(db: Database, events: Iterable[Event]) -> None:
-    """Revoke and remove again what a restored database had forgotten about.
-
-    Tokens that were created since the backup cannot come back: only the database had their hashes.
-    """
-    for event in events:
-        if not isinstance(event.fact, TeamAdministered):
-            continue
-        match event.fact.action:
-            case AdminAction.TOKEN_REVOKED.value:
-                sql = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = ''"
-                db.execute(sql, event.at, event.fact.subject)
-            case AdminAction.DEVICE_REMOVED.value:
-                remove_device(db, event.fact.subject, event.at)
-            case AdminAction.MEMBER_REMOVED.value:
-                remove_person(db, event.fact.subject, event.at)
-            case AdminAction.MEMBER_RETURNED.value:
-                return_person(db, event.fact.subject)
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceRegister:
-    """Which devices may sync, and with which token each last did."""
-
-    db: Database
-    token: str = ""
-
-    def is_removed(self, chain: str) -> bool:
-        """Whether an admin removed a device."""
-        return self.db.one("SELECT 1 FROM removed_devices WHERE chain = ?", chain) is not None
-
-    def has_login(self, chain: str) -> bool:
-        """Whether a device said hello with this token before."""
-        return bool(self.db.value("SELECT token FROM device_logins WHERE chain = ?", chain) == self.token)
-
-    def record_login(self, chain: str) -> None:
-        """Record with which token a device says hello."""
-        self.db.execute(
-            "INSERT INTO device_logins (chain, token) VALUES (?, ?)"
-            " ON CONFLICT (team_id, chain) DO UPDATE SET token = excluded.token",
-            chain, self.token,
-        )  # fmt: skip
-
-    def has_room(self, chain: str, person: str) -> bool:
-        """Whether a device is known, or its person may have another one."""
-        device_count, limit, is_known = self.db.one(
-            "SELECT (SELECT count(*) FROM devices d WHERE d.person = :person AND NOT EXISTS ("
-            "SELECT 1 FROM removed_devices r WHERE r.chain = d.id)), (SELECT max_devices FROM teams),"
-            " EXISTS (SELECT 1 FROM devices d WHERE d.id = :chain AND d.person <> '')",
-            {"person": person, "chain": chain},
-        ) or (0, 0, False)  # fmt: skip
-        return bool(is_known or device_count < limit)
-
-
-def find_member(db: Database, person: str) -> TeamMember:
-    """Return a member as their tokens describe them, also expired ones; a writer if there is none."""
-    rows = db.execute("SELECT role, is_agent FROM tokens WHERE name = ?", person)
-    roles = [Role(role) for role, is_agent in rows if not is_agent] or [Role(role) for role, _ in rows]
-    is_agent = bool(rows) and all(is_agent for _, is_agent in rows)
-    # Roles are listed from the least to the most rights.
-    role = max(roles, key=list(Role).index, default=Role.WRITER)
-    return TeamMember(person=person, role=role, is_agent=is_agent)
-
-
-def remove_device(db: Database, chain: str, at: str) -> None:
-    """End the access of a device for good."""
-    db.execute("INSERT INTO removed_devices (chain, at) VALUES (?, ?) ON CONFLICT DO NOTHING", chain, at)
-
-
-def remove_person(db: Database, person: str, at: str) -> None:
-    """Let a person of the identity provider sign in to this team no more, whatever the provider says."""
-    db.execute("INSERT INTO removed_people (person, at) VALUES (?, ?) ON CONFLICT DO NOTHING", person, at)
-
-
-def return_person(db: Database, person: str) -> bool:
-    """Let a person sign in to this team again; return whether they were removed from it."""
-    return bool(db.execute("DELETE FROM removed_people WHERE person = ? RETURNING person", person))
-
-
-def list_removed(db: Database) -> dict[str, str]:
-    """Return the removed devices, each with the time of its removal."""
-    return {row[0]: row[1] for row in db.execute("SELECT chain, at FROM removed_devices")}
-
-
-def find_token(db: Database, chain: str) -> str:
-    """Return the id of the token with which a device last said hello; empty if unknown or of an identity provider."""
-    sql = "SELECT t.id FROM device_logins l JOIN tokens t ON t.id = l.token WHERE l.chain = ? AND t.revoked_at = ''"
-    return str(db.value(sql, chain) or "")
-
-
-def read_limits(db: Database) -> TeamLimits:
-    """Return the team's limits."""
+def _load_limits(db: Database) -> TeamLimits:
     row = db.one("SELECT name, lease_days, max_devices, max_entries, refusal_days, review_edits FROM teams")
     assert row is not None
     return from_row(TeamLimits, row)
 
 
-def change_limits(db: Database, limits: TeamLimits) -> None:
-    """Store a team's limits."""
+def _store_limits(db: Database, limits: TeamLimits) -> None:
     if min(limits.lease_days, limits.max_devices, limits.refusal_days) < 1 or limits.max_entries < 0:
         raise InvalidInput("days and devices must be at least 1, and entries 0 (no limit) or more; give larger numbers")
     db.execute(

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from hivemind.errors import AccessRevoked, InvalidInput, OutOfOrder, Refused
-from hivemind.hub import administration
-from hivemind.hub.administration import DeviceRegister
+from hivemind.hub import access
+from hivemind.hub.access import DeviceRegister
 from hivemind.hub.epochs import LogHistory
 from hivemind.model.events import (
     EditHeld,
@@ -179,7 +179,7 @@ class Exchange:
                 # The hub wrote other entries with these numbers before it noticed the restore, so these become new
                 # entries of its current chain.
                 events = Store.record(self.store, [entry.event for entry in accepted_entries if entry.event])
-            administration.apply_again(self.store.db, events)
+            access.repeat_removals(self.store.db, events)
             self.history.count_returned(len(events))
         if any(isinstance(event.fact, MemoryErased) for event in events):
             self.store.checkpoint()
@@ -188,7 +188,7 @@ class Exchange:
     def _without_refused(self, entry: WireEntry, person: str) -> WireEntry:
         """Return an entry without content if its person may not record it, or its value was excluded meanwhile."""
         if person:
-            member = administration.find_member(self.store.db, person)
+            member = access.find_member(self.store.db, person)
             is_refused = bool(_find_refusal(self.store, member, entry))
         else:
             is_refused = bool(entry.event and _find_exclusion(self.store, entry.event))

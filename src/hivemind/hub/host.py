@@ -14,15 +14,14 @@ from hivemind.context import Clock, Context, utc_now
 from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import AccessRevoked, InvalidInput, NotFound, RateLimited, Refused, Unauthenticated
 from hivemind.hivemind import Mind, make_context
-from hivemind.hub import access, administration, logins
-from hivemind.hub.access import Limits, RequestCounter
-from hivemind.hub.administration import DeviceRegister
+from hivemind.hub import access, sign_in
+from hivemind.hub.access import DeviceRegister, Limits, RequestCounter
+from hivemind.hub.administration import TeamAdmin
 from hivemind.hub.epochs import ASKED
 from hivemind.hub.exchange import Exchange
 from hivemind.hub.oidc import Issuer
-from hivemind.hub.people import TeamLogins
+from hivemind.hub.sign_in import HubSignIn
 from hivemind.hub.store import DEFAULT_OPTIONS, Hub, HubOptions, HubStore
-from hivemind.hub.teams import TeamAdmin
 from hivemind.memory.lifecycle import Memories
 from hivemind.model.login import TOKEN_PREFIX, Identity, LoginRequest, LoginResult, ProviderOptions
 from hivemind.model.memory import Channel, Writer
@@ -61,7 +60,7 @@ class TeamMind(Mind):
 
     def devices(self) -> list[Device]:
         """Return the team's devices, when each last synced, and what it has not read."""
-        removed_ids = administration.list_removed(self._store.db)
+        removed_ids = access.list_removed_devices(self._store.db)
         return [device for device in sync_state.list_devices(self._store.db) if device.id not in removed_ids]
 
     def members(self) -> list[TeamMember]:
@@ -148,8 +147,8 @@ class Host:
                 self._make_recorder(store)(AdminAction.EPOCH_BEGUN, store.history.state.epoch, "")
         return len(teams)
 
-    def _make_recorder(self, store: HubStore) -> administration.Recorder:
-        return administration.make_recorder(store, OPERATOR, format_timestamp(self._clock()))
+    def _make_recorder(self, store: HubStore) -> access.Recorder:
+        return store.make_recorder(OPERATOR, format_timestamp(self._clock()))
 
     def check_database(self) -> None:
         """Raise an error unless the database answers and has the tables of this version."""
@@ -192,10 +191,10 @@ class Host:
             return self._logins.finish_in_browser(pending, answer, redirect_url)
 
     @property
-    def _logins(self) -> TeamLogins:
+    def _logins(self) -> HubSignIn:
         if not self._issuer or not self.has_sign_in:
             raise NotFound("this hub has no identity provider; log in with a token: hivemind team login URL --token")
-        return TeamLogins(hub=self.hub, issuer=self._issuer, clock=self._clock)
+        return HubSignIn(hub=self.hub, issuer=self._issuer, clock=self._clock)
 
     @contextmanager
     def _record_refusals(self, address: str) -> Iterator[None]:
@@ -210,10 +209,10 @@ class Host:
     def remove_everywhere(self, asked: str) -> dict[str, Removal]:
         """End the access of a person, given by name or the provider's subject, to every team at once and for good."""
         with self.hub.connect_without_team() as db:
-            person, name = logins.find_person(db, asked) or ("", asked)
+            person, name = sign_in.find_person(db, asked) or ("", asked)
             teams = access.list_teams(db)
             # First, so that nothing can be renewed while the teams follow.
-            logins.remove_from_hub(db, person, format_timestamp(self._clock()))
+            sign_in.remove_from_hub(db, person, format_timestamp(self._clock()))
         removals = {}
         for _, team in teams:
             with self.mind(self.owner_of(team)) as mind:
@@ -226,8 +225,8 @@ class Host:
     def return_everywhere(self, asked: str) -> str:
         """Let a person who was removed sign in again, as far as the provider does; return their name."""
         with self.hub.connect_without_team() as db:
-            person, name = logins.find_person(db, asked) or ("", "")
-            logins.remove_from_hub(db, person, "")
+            person, name = sign_in.find_person(db, asked) or ("", "")
+            sign_in.remove_from_hub(db, person, "")
             teams = access.list_teams(db)
         if not person:
             raise NotFound(f"nobody called {asked!r} has signed in to this hub; check the name")
@@ -334,8 +333,8 @@ def _authenticate_identity(db: Database, identity: Identity | None) -> AdmittedM
     team = access.find_team(db, team_name)
     if team is None:
         return None
-    name = logins.admit_person(db, identity)
-    logins.check_removal(db, identity.id, team)
+    name = sign_in.admit_person(db, identity)
+    sign_in.check_removal(db, identity.id, team)
     member = TeamMember(person=name, role=role, is_agent=identity.is_agent)
     until = format_timestamp(datetime.fromtimestamp(identity.expires_at, UTC))
     return AdmittedMember(team=team, member=member, token=name, until=until)

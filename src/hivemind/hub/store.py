@@ -1,17 +1,19 @@
 """The hub's database, and the store of one team in it, which is used like a store on a laptop."""
 
 import secrets
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from hivemind.errors import NotFound, Refused, Unavailable
-from hivemind.hub import administration, exchange, graphs
+from hivemind.errors import HivemindError, NotFound, Refused, Unavailable
+from hivemind.hub import access, derived_data, exchange
 from hivemind.hub.epochs import LogHistory
 from hivemind.hub.postgres import (
     CONNECTION,
@@ -23,14 +25,14 @@ from hivemind.hub.postgres import (
     connect,
     migrate,
 )
-from hivemind.hub.rebuild import rebuild
-from hivemind.hub.receipts import ReceiptQueue
 from hivemind.model import timestamps
 from hivemind.model.codec import from_row
 from hivemind.model.erasure import ErasedLocation
-from hivemind.model.events import Event
+from hivemind.model.events import Event, TeamAdministered
+from hivemind.model.ids import EventId, derive_id
+from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
-from hivemind.model.team import TeamMember
+from hivemind.model.team import AdminAction, TeamMember
 from hivemind.store import projector, sync_state
 from hivemind.store.database import Closeable
 from hivemind.store.store import Store
@@ -47,6 +49,10 @@ NOT_VACUUMED_DETAIL = (
 ENTER_TEAM_AS_OWNER = "SELECT set_config('hivemind.team', $1, true), set_config('search_path', 'hivemind', true)"
 BACKUP_DAYS = 30
 """How long the operator keeps write-ahead log and backups by default; receipts of erasures state this."""
+RECEIPT_SECONDS = 1.0
+"""Receipts that are written together cost half as much each."""
+MOST_WAITING_RECEIPTS = 10_000
+"""What reached somebody leaves a receipt; so with this many that could not be written, nothing more is answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +88,66 @@ class TeamProgress:
     """Whether its vectors are searched with a graph; otherwise they are compared one by one."""
     is_outdated: bool
     """Whether its tables were made by the projections of an earlier version."""
+
+
+class ReceiptQueue:
+    """Collects receipts of recalls that were answered, and writes them in batches.
+
+    A recall writes nothing: a thread records the receipts of a team together, within a second. So a recall waits for no
+    writer and also works on a replica. A process that is killed loses the receipts of its last second.
+    """
+
+    def __init__(self, write: Callable[[str, list[Event]], None]) -> None:
+        self._write = write
+        self._waiting: dict[str, list[Event]] = {}
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._is_closed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def put(self, team: str, event: Event) -> None:
+        """Add a receipt; refuse it if too many could not be written."""
+        with self._lock:
+            if sum(map(len, self._waiting.values())) >= MOST_WAITING_RECEIPTS:
+                raise Unavailable("the hub cannot record what it answers; check that its primary database is writable")
+            self._waiting.setdefault(team, []).append(event)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="receipts", daemon=True)
+                self._thread.start()
+
+    def flush(self, team: str) -> None:
+        """Write the waiting receipts of a team now, so that the caller can read them."""
+        # Under the lock, so that a batch which the thread is writing is in the log too.
+        with self._writing:
+            with self._lock:
+                events = self._waiting.pop(team, [])
+            if not events:
+                return
+            try:
+                self._write(team, events)
+            except BaseException:
+                with self._lock:
+                    self._waiting[team] = events + self._waiting.get(team, [])
+                raise
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._is_closed.set()
+        if self._thread:
+            self._thread.join()
+        self._flush_all()
+
+    def _run(self) -> None:
+        while not self._is_closed.wait(RECEIPT_SECONDS):
+            self._flush_all()
+
+    def _flush_all(self) -> None:
+        for team in list(self._waiting):
+            try:
+                self.flush(team)
+            except HivemindError:
+                # They stay in the queue for the next round; put() refuses when they become too many.
+                continue
 
 
 class Hub(Closeable):
@@ -160,14 +226,14 @@ class Hub(Closeable):
         """Rebuild the derived tables of a team while the old ones answer."""
         with connect(self.address) as connection:
             # Nobody waits for it.
-            rebuild(Postgres(connection, team, statement_seconds=0))
+            derived_data.rebuild_tables(Postgres(connection, team, statement_seconds=0))
 
     def build_graph(self, team: TeamProgress, model: str, dimension: int) -> bool:
         """Build the graph that a large team's vectors are searched with; return whether it was missing."""
-        if team.passages < graphs.MIN_GRAPH_PASSAGES or team.model != model:
+        if team.passages < derived_data.MIN_GRAPH_PASSAGES or team.model != model:
             return False
         with connect(self.address) as owner:
-            return graphs.ensure_graph(owner, team.team, model, dimension)
+            return derived_data.ensure_graph(owner, team.team, model, dimension)
 
     def _write_receipts(self, team: str, events: list[Event]) -> None:
         with HubStore(self, team) as store:
@@ -279,6 +345,19 @@ class HubStore(Store):
             exchange.hold_edits(self, self.history, self.member, recorded_events, self.history.now)
         return recorded_events
 
+    def make_recorder(self, actor: str, at: str) -> access.Recorder:
+        """Return a function that records acts of one administrator."""
+        return partial(self._record_act, actor, at)
+
+    def _record_act(self, actor: str, at: str, action: AdminAction, subject: str, detail: str = "") -> None:
+        # In the hub's own chain: it cannot be changed without notice, and every device has a copy of it.
+        event = Event(
+            id=EventId(derive_id(action.value, subject, detail, at)), at=at, actor=actor, channel=Channel.PERSON,
+            scope=Scope.TEAM, repo="", fact=TeamAdministered(action=action.value, subject=subject, detail=detail),
+        )  # fmt: skip
+        # Not by this store's own method, which checks what a member's role allows them to say about memories.
+        super().record([event])
+
     def record_receipt(self, event: Event) -> None:
         """Queue what was shown to somebody; it is in the log within a second."""
         self._hub.receipts.put(self.db.team, event)
@@ -310,7 +389,7 @@ class HubStore(Store):
             else ErasedLocation(name="hub", state="pending", detail=NOT_VACUUMED_DETAIL),
             ErasedLocation(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
         ]
-        removed_at = administration.list_removed(self.db)
+        removed_at = access.list_removed_devices(self.db)
         for device in sync_state.list_devices(self.db):
             lease_end = _add_days(device.last_seen_at, self.history.state.lease_days)
             if device.erasures and device.id not in removed_at:

@@ -16,12 +16,16 @@ from hivemind import system
 from hivemind.context import Clock, utc_now
 from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import HivemindError
-from hivemind.hub import access, embedding_queue
+from hivemind.hub import access, derived_data
 from hivemind.hub.postgres import migrate
-from hivemind.hub.receipts import drop_old_receipts
 from hivemind.hub.store import Hub, HubOptions, HubStore, TeamProgress
+from hivemind.model.events import Event, ObservationsDropped
+from hivemind.model.ids import EventId, derive_id
+from hivemind.model.memory import Channel
+from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_timestamp
 from hivemind.settings import Settings
+from hivemind.store.store import Store
 
 BATCH_PASSAGES = 32
 IDLE_SECONDS = 1.0
@@ -30,6 +34,8 @@ MAINTENANCE_SECONDS = 60.0
 REBUILD_AGAIN_SECONDS = 3600.0
 """While programs of the version before still write, a team's tables become outdated again and again."""
 RESTART_SECONDS = 5.0
+RECEIPTS_PAGE = 1_000
+FIND_OLD_RECEIPTS = "SELECT DISTINCT id FROM receipts WHERE at < ? LIMIT ?"
 Report = Callable[[str], None]
 
 
@@ -69,11 +75,11 @@ class HubWorker:
             return 0
         model = meaning.embedder.name
         with self._hub.connect_without_team() as db:
-            team = embedding_queue.find_waiting_team(db, model)
+            team = derived_data.find_waiting_team(db, model)
         if team is None:
             return 0
         with self._hub.open_team(team) as store:
-            passages = embedding_queue.claim(store.db, model, BATCH_PASSAGES)
+            passages = derived_data.claim_passages(store.db, model, BATCH_PASSAGES)
         if not passages:
             return 0
         try:
@@ -84,7 +90,7 @@ class HubWorker:
         except BaseException:
             # Also where the process is told to end, so that no passage waits until its claim ends.
             with self._hub.open_team(team) as store:
-                embedding_queue.release(store.db, [key for key, _ in passages])
+                derived_data.release_passages(store.db, [key for key, _ in passages])
             raise
         return len(passages)
 
@@ -105,7 +111,7 @@ class HubWorker:
         now = self._clock()
         if self._receipt_days:
             before = format_timestamp(now - timedelta(days=self._receipt_days))
-            drop_old_receipts(store, before, format_timestamp(now))
+            _drop_old_receipts(store, before, format_timestamp(now))
         lease = timedelta(days=store.history.state.lease_days)
         access.delete_expired_tokens(store.db, format_timestamp(now - lease))
 
@@ -121,7 +127,7 @@ class HubWorker:
         if meaning is None or team.model in ("", meaning.embedder.name):
             return 0
         with self._hub.open_team(team.team) as store:
-            return embedding_queue.change_model(store.db, meaning.embedder.name)
+            return derived_data.change_model(store.db, meaning.embedder.name)
 
     def _is_due(self, team: TeamProgress) -> bool:
         last = self._rebuilt_at.get(team.team)
@@ -204,3 +210,16 @@ def list_teams(database: str) -> list[TeamProgress]:
     """Return every team of a hub and how far its derived data is."""
     with Hub(database, HubOptions(connections=2)) as hub:
         return hub.list_teams()
+
+
+def _drop_old_receipts(store: Store, before: str, now: str) -> int:
+    """Delete the content of receipts from before a time, and return how many; their headers stay in the chain."""
+    count = 0
+    while ids := [row[0] for row in store.db.execute(FIND_OLD_RECEIPTS, before, RECEIPTS_PAGE)]:
+        event = Event(
+            id=EventId(derive_id("dropped", *ids)), at=now, actor="hub", channel=Channel.DERIVED, scope=Scope.USER,
+            repo="", fact=ObservationsDropped(bodies=tuple(ids), reason="older than the hub keeps receipts"),
+        )  # fmt: skip
+        store.record([event])
+        count += len(ids)
+    return count

@@ -106,7 +106,7 @@ def rebuild_beside(
 
     Temporary tables of the same names stand before the derived ones on this connection, so that the projections fill
     them instead. At the end one transaction adds what was recorded meanwhile and replaces the tables, which takes a
-    fraction of the time. ``hub/rebuild.py`` does the same in Postgres.
+    fraction of the time. ``hub/derived_data.py`` does the same in Postgres.
     """
     if only_if_outdated and read_version(db) == VERSION:
         return

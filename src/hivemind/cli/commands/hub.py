@@ -118,7 +118,7 @@ def serve(
     authority = f"[{host}]" if ":" in host else host
     url = (public_url or f"{'https' if tls_cert else 'http'}://{authority}:{port}").rstrip("/")
     team_host, http, uvicorn = import_team_host(), import_extra("hivemind.hub.http"), import_extra("uvicorn")
-    operations, protocol = (import_extra(f"hivemind.hub.http.{name}") for name in ("operations", "protocol"))
+    operations, admission = (import_extra(f"hivemind.hub.http.{name}") for name in ("operations", "admission"))
     options = team_host.HubOptions(
         backup_days=backup_days, replica=replica, connections=connections, pool_seconds=pool_timeout,
         lock_seconds=lock_timeout, statement_seconds=statement_timeout,
@@ -139,7 +139,7 @@ def serve(
         uvicorn.run(
             http.application(hub_host, url, metrics_token), host=host, port=port, ssl_certfile=tls_cert,
             ssl_keyfile=tls_key, log_config=None, access_log=False, server_header=False, proxy_headers=bool(proxy),
-            forwarded_allow_ips=proxy, http=protocol.TimedProtocol, limit_concurrency=max_connections,
+            forwarded_allow_ips=proxy, http=admission.TimedProtocol, limit_concurrency=max_connections,
         )  # fmt: skip
     finally:
         processes.close()

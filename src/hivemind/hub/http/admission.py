@@ -1,18 +1,60 @@
-"""Checks the token of a request to ``/v1`` before its body is read: strangers must not make the hub parse anything."""
+"""What is checked before a request is read: headers arrive in time, and a request to ``/v1`` has a valid token.
+
+Strangers must neither hold connections open nor make the hub parse anything.
+"""
+
+import asyncio
+from typing import Any
 
 import anyio.to_thread
+import h11
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hivemind.errors import AccessRevoked, HivemindError, Unauthenticated
 from hivemind.hub.host import Host
 from hivemind.model.team import AdmittedMember
 from hivemind.viewer.http_guard import get_status
 
+HEADER_TIMEOUT_SECONDS = 15
+"""Uvicorn itself has no such limit."""
 LOGIN_PATH = "/v1/login"
 """Whoever signs in has no token yet."""
 OPEN_PATHS = ("/v1/openapi.json", LOGIN_PATH)
+
+
+class TimedProtocol(H11Protocol):
+    """Closes a connection whose request headers do not arrive in time; such connections cost an attacker nothing."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Start the clock for the first request."""
+        super().connection_made(transport)
+        self._watch_headers()
+
+    def data_received(self, data: bytes) -> None:
+        """Stop the clock when the headers are complete; start it when those of the next request begin."""
+        super().data_received(data)
+        self._watch_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def _watch_headers(self) -> None:
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_timer()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(HEADER_TIMEOUT_SECONDS, self.transport.close)
+
+    def _stop_timer(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
 
 
 class Admission:

@@ -22,7 +22,7 @@ BEGIN
     END IF;
 END $$;
 GRANT USAGE ON SCHEMA hivemind TO hivemind_hub, hivemind_index, hivemind_door;
--- For the temporary tables of a rebuild (hub/rebuild.py); most databases allow them to everybody.
+-- For the temporary tables of a rebuild (hub/derived_data.py); most databases allow them to everybody.
 DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO hivemind_hub', current_database()); END $$;
 CREATE EXTENSION IF NOT EXISTS vector;
 SELECT '[1]'::halfvec; -- loads the library, without which its settings are unknown
