@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from hivemind.model.erasure import Erasure
     from hivemind.model.reports import Explanation
     from hivemind.recall.actions import Actions
-    from hivemind.recall.answers import Answers
+    from hivemind.recall.answer import Answers
+    from hivemind.recall.brief import Briefs
     from hivemind.recall.browse import Browse
     from hivemind.review.history import History
     from hivemind.review.review import Review
@@ -117,7 +118,8 @@ class Mind(Closeable):
     """The review queue, and decisions about many memories."""
     learning: "cached_property[Learning]" = component("learning.learning", "Learning")
     """Learning from sessions, commits and agents' notes."""
-    _answers: "cached_property[Answers]" = component("recall.answers", "Answers")
+    _answers: "cached_property[Answers]" = component("recall.answer", "Answers")
+    _briefs: "cached_property[Briefs]" = component("recall.brief", "Briefs")
 
     @cached_property
     def sessions(self) -> "Sessions":
@@ -243,15 +245,15 @@ class Mind(Closeable):
 
     def brief(self) -> Recall:
         """Return the brief for the start of a session; empty if the session got it already."""
-        return self._answers.brief()
+        return self._briefs.make()
 
     def on_prompt(self, prompt: str) -> Recall:
         """Return memories that match a prompt and that this session did not get yet."""
-        return self._answers.on_prompt(check_text(prompt, "the prompt"))
+        return self._briefs.make_for_prompt(check_text(prompt, "the prompt"))
 
     def context(self, task: str = "", *, files: Texts = ()) -> Recall:
         """Return memories about a task and its files, then the rest of the brief that the session did not get yet."""
-        return self._answers.for_task(check_text(task, "the task"), list_texts(files, "file"))
+        return self._briefs.make_for_task(check_text(task, "the task"), list_texts(files, "file"))
 
     def list(
         self,

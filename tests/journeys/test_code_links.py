@@ -19,7 +19,7 @@ from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.recall import Signal
 from hivemind.model.session import ObservationKind
-from hivemind.recall import answers
+from hivemind.recall import answer, brief
 from tests.command_line import run, run_json
 from tests.conftest import AGENT, Clock, Open, git
 from tests.contract.test_architecture import modules_after
@@ -343,8 +343,8 @@ def test_what_is_said_unasked_is_judged_by_the_code_too(shop: Path, open_mind: O
 def test_a_machine_that_is_always_too_slow_still_judges_small_code(
     shop: Path, open_mind: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "UNASKED_SECONDS", 0.0)
-    monkeypatch.setattr(answers, "ASKED_SECONDS", 0.0)
+    monkeypatch.setattr(brief, "UNASKED_SECONDS", 0.0)
+    monkeypatch.setattr(answer, "ASKED_SECONDS", 0.0)
     mind = open_mind(shop)
     mind.remember(JWT, kind=Kind.DECISION, links=[LINK])
     sure = mind.brief()

@@ -14,7 +14,7 @@ from hivemind.embedding.embedder import Embedder, load_default
 from hivemind.embedding.embeddings import TASK_MODEL_FILE, TaskModel
 from hivemind.embedding.weights import Floats
 from hivemind.recall.confidence import compute_needed_cosine
-from hivemind.recall.prompt import CLOSE_TO_BEST, MOST_RULES, TASK_CHARACTERS, UNASKED_MARGIN
+from hivemind.recall.unasked_hits import CLOSE_TO_BEST, MOST_RULES, TASK_CHARACTERS, UNASKED_MARGIN
 from hivemind.text.thesaurus import name_concepts
 from lab.evals.recall.asking import fill
 from lab.evals.recall.sets import Store, load, load_written_tasks
@@ -178,7 +178,7 @@ def _score(task: Task, model: TaskModel) -> Floats:
 
 
 def _choose(task: Task, model: TaskModel) -> list[int]:
-    """Return the notes that the prompt hook would tell, as ``recall/prompt.py`` chooses them."""
+    """Return the notes that the prompt hook would tell, as ``recall/unasked_hits.py`` chooses them."""
     scores = _score(task, model)
     best_first = [int(place) for place in np.argsort(-scores)[:MOST_RULES]]
     if scores[best_first[0]] < _get_threshold(task):

@@ -19,7 +19,7 @@ from hivemind.model.code import Anchor, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
 from hivemind.model.reports import AnchoredCode, RelatedContext, StaleMemory
-from hivemind.recall.answers import ASKED_SECONDS
+from hivemind.recall.answer import ASKED_SECONDS
 from hivemind.store.integrity import Finding
 from hivemind.text.clean import plural, validate_label
 

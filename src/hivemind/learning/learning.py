@@ -24,7 +24,7 @@ from hivemind.model.memory import Kind, Status
 from hivemind.model.reports import BackfillReport
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import Observation, Session, SkippedInput
-from hivemind.recall import at_action
+from hivemind.recall.actions import find_for_failure
 from hivemind.sessions import backfill, quarantine
 from hivemind.sessions.observations import Observations, pages
 from hivemind.sessions.sessions import find_session
@@ -203,7 +203,7 @@ class Learning:
             return False
         error, remedy = proposal.sources[0].quote, CODE_SPAN.findall(proposal.text)[-1]
         query = replace(self._context.query(error, statuses=(Status.ACTIVE,)), sight=Visibility.of(tree))
-        hits = at_action.find_for_failure(self._context.store.db, query, [error])
+        hits = find_for_failure(self._context.store.db, query, [error])
         return any(remedy in hit.memory.text and hit.memory.id != proposal.memory_id for hit in hits)
 
     def _complete_from_transcript(self, session: Session, factory: EventFactory) -> None:

@@ -12,7 +12,7 @@ from hivemind.model.memory import Status
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.reports import NextStep, StaleMemory, Stats, StatusReport
 from hivemind.model.scope import Visibility
-from hivemind.recall.answers import ASKED_SECONDS
+from hivemind.recall.answer import ASKED_SECONDS
 from hivemind.review.review import Review
 from hivemind.sessions import quarantine
 from hivemind.store.projections import memories, sessions, vectors

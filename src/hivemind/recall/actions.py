@@ -1,25 +1,54 @@
-"""What an agent is told at its actions: before an edit or a command, after a failure, when a subagent starts."""
+"""What an agent is told at its actions: before an edit or a command, after a failure, when a subagent starts.
+
+Nobody asked, so a memory is told only if it names the file, the command or the error; see ``text/cues.py``.
+"""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hivemind.context import Context
 from hivemind.errors import HivemindError
-from hivemind.model.memory import Status
+from hivemind.model.ids import shorten_id
+from hivemind.model.memory import Channel, Kind, Memory, Status
 from hivemind.model.recall import Hit, Occasion, Query, Recall
 from hivemind.model.runs import STOPPED_CALL, list_runs
 from hivemind.model.session import Observation
-from hivemind.recall import at_action
-from hivemind.recall import brief as briefs
-from hivemind.recall.answers import Answers
-from hivemind.recall.prompt import find_for_prompt
+from hivemind.model.timestamps import format_date
+from hivemind.recall.brief import mark_stale, mark_unasked
+from hivemind.recall.candidates import find_candidates
+from hivemind.recall.conflicting_hits import join_sides, mark_conflicts
+from hivemind.recall.ranking import rank
+from hivemind.recall.rendering import fit, make_fence_mark, render_entry
+from hivemind.recall.session_receipts import SessionReceipts
+from hivemind.recall.unasked_hits import find_for_prompt, find_standing, make_hit
 from hivemind.store import log
-from hivemind.store.projections import sessions
+from hivemind.store.database import Database
+from hivemind.store.projections import memories, sessions
 from hivemind.text import cue_file, cues
-from hivemind.text.fence import UNASKED_NOTE, format_field
+from hivemind.text.fence import UNASKED_NOTE, format_field, wrap_in_fence
+from hivemind.text.tokenise import extract_terms
 
+KINDS = tuple(kind for kind in Kind if kind.bucket != "episodic" or kind is Kind.FIX)
+"""What describes one session says little about an action in another; only fixes do."""
+MOST_CANDIDATES = 30
+"""Memories that share words with an action and are looked at."""
+FRAME_TOKENS = 60
+"""Tokens of the fence, the heading and the last line."""
+MOST_HITS = 3
+MOST_FILES = 4
+"""A memory about more files is about none of them in particular."""
+DIRECTIVE = re.compile(
+    r"\b(?:must|never|always|only|do not|don't|does not|doesn't|should|shall|avoid|instead|unless|because"
+    r"|requires?|needs?|remember to|make sure|ensure|update|register|keep|prefer|breaks?|fails?|careful"
+    r"|warning|important)\b",
+    re.IGNORECASE,
+)
+"""Words of a rule or a warning, rather than of a description."""
+FEWEST_SHARED_WORDS, FEWEST_WITH_CODE = 2, 1
+"""Words that a line and a memory must share beside the class of the error, such as TypeError, which many errors have,
+or beside its code, such as ECONNREFUSED."""
 REMOVED_LINE = re.compile(r"^-(?!--)", re.MULTILINE)
 """A line that an edit replaces; a diff without any writes a whole file."""
 LONGEST_TASK = 2000
@@ -46,7 +75,7 @@ class FileEdit:
     symbols: frozenset[str]
     """The symbols it changes, as far as they were found."""
 
-    def changes(self, qualified: str, name: str) -> bool:
+    def affects(self, qualified: str, name: str) -> bool:
         """Whether it changes a symbol or a part of it; if unclear, whether it writes the whole file or names it."""
         if self.symbols:
             return any(symbol == qualified or symbol.startswith(f"{qualified}.") for symbol in self.symbols)
@@ -58,7 +87,7 @@ class Actions:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._answers = Answers(context)
+        self._receipts = SessionReceipts(context)
 
     def before_call(self, steps: Sequence[Observation]) -> ActionReply:
         """Return what is known of the files that a call is about to change, or of the command it is about to run."""
@@ -89,13 +118,13 @@ class Actions:
             return Recall(query=context.query("off"), hits=(), text="")
         # By words only: the model would take half of the time that a hook may take.
         matching = find_for_prompt(db, query, (), lambda: None) if task else ()
-        standing = [hit for hit in briefs.find_standing(db, query) if hit.memory.status is Status.ACTIVE]
+        standing = [hit for hit in find_standing(db, query) if hit.memory.status is Status.ACTIVE]
         hits = {hit.memory.id: hit for hit in (*matching, *standing)}
         heading = f"What is remembered for this subagent's work. {UNASKED_NOTE}"
-        return self._answers.at_action(query, hits.values(), heading, Occasion.SUBAGENT)
+        return self._tell(query, hits.values(), heading, Occasion.SUBAGENT)
 
     def _find_last_prompt(self) -> str:
-        waiting = self._answers.read_waiting_session()
+        waiting = self._receipts.read_waiting()
         last_prompt = waiting.last_prompt if waiting else ""
         return last_prompt or sessions.find_last_prompt(self._context.store.db, self._context.author.session_id)
 
@@ -108,7 +137,7 @@ class Actions:
         position = log.last_position(context.store.db)
         query = self._query("cues", None)
         try:
-            cue_file.write(home, root, at_action.list_cues(context.store.db, query) if query else ())
+            cue_file.write(home, root, list_cues(context.store.db, query) if query else ())
         except OSError:
             # A full or read-only disk; without the file, hooks ask the store.
             return
@@ -128,36 +157,45 @@ class Actions:
         query = self._query(", ".join(paths), Occasion.EDIT) if paths else None
         if query is None:
             return NOTHING
-        hits = self._without_told(at_action.find_for_files(self._context.store.db, query, paths), Occasion.EDIT)
-        fitting = self._about_edited_symbols(hits, steps)
+        hits = self._leave_out_told(find_for_files(self._context.store.db, query, paths), Occasion.EDIT)
+        fitting = self._select_about_edit(hits, steps)
         heading = f"Memory about {format_field(query.text)}. {UNASKED_NOTE}"
-        answer = self._answers.at_action(query, fitting, heading, Occasion.EDIT)
+        answer = self._tell(query, fitting, heading, Occasion.EDIT)
         return ActionReply(text=answer.text, is_complete=len(answer.hits) == len(hits))
 
     def _tell_about_command(self, command: str) -> ActionReply:
         query = self._query(command[:LONGEST_TASK], Occasion.COMMAND)
         if query is None:
             return NOTHING
-        hits = self._without_told(at_action.find_for_command(self._context.store.db, query), Occasion.COMMAND)
+        hits = self._leave_out_told(find_for_command(self._context.store.db, query), Occasion.COMMAND)
         heading = f"Memory about a command that is about to run. {UNASKED_NOTE}"
-        return ActionReply(text=self._answers.at_action(query, hits, heading, Occasion.COMMAND).text)
+        return ActionReply(text=self._tell(query, hits, heading, Occasion.COMMAND).text)
 
     def _tell_about_failure(self, step: Observation) -> ActionReply:
         lines = cues.find_error_lines(step.output)
         query = self._query("\n".join(lines)[:LONGEST_TASK], Occasion.FAILURE) if lines else None
         if query is None:
             return NOTHING
-        hits = self._without_told(at_action.find_for_failure(self._context.store.db, query, lines), Occasion.FAILURE)
+        hits = self._leave_out_told(find_for_failure(self._context.store.db, query, lines), Occasion.FAILURE)
         heading = f"Memory about the error that just occurred. {UNASKED_NOTE}"
-        return ActionReply(text=self._answers.at_action(query, hits, heading, Occasion.FAILURE).text)
+        return ActionReply(text=self._tell(query, hits, heading, Occasion.FAILURE).text)
 
-    def _without_told(self, hits: Iterable[Hit], occasion: Occasion) -> list[Hit]:
+    def _tell(self, query: Query, hits: Iterable[Hit], heading: str, occasion: Occasion) -> Recall:
+        """Render the memories that concern an action and fit the budget, and record a receipt with the occasion."""
+        all_sides = join_sides(self._context.store.db, hits, query)
+        marked_hits = mark_conflicts(mark_unasked(mark_stale(self._context, all_sides, query)))
+        fitting = fit(marked_hits, MOST_HITS, query.max_tokens - FRAME_TOKENS)
+        answer = self._receipts.record(Recall(query=query, hits=fitting, text=""), is_unasked=True, occasion=occasion)
+        text = render_note(heading, fitting, make_fence_mark(self._context.store.secret, fitting), answer.receipt or "")
+        return replace(answer, text=text)
+
+    def _leave_out_told(self, hits: Iterable[Hit], occasion: Occasion) -> list[Hit]:
         """Leave out what this session was told for the same reason, and what is not true now."""
-        lines = self._answers.lines_in_session()
+        lines = self._receipts.list_shown()
         told_ids = {line.memory_id for line in lines if line.occasion == occasion}
         return [hit for hit in hits if hit.memory.id not in told_ids and hit.memory.is_valid(self._context.now)]
 
-    def _about_edited_symbols(self, hits: Sequence[Hit], steps: Sequence[Observation]) -> list[Hit]:
+    def _select_about_edit(self, hits: Sequence[Hit], steps: Sequence[Observation]) -> list[Hit]:
         """Keep the memories about the symbols being changed, or about a file as a whole."""
         diffs_by_path: dict[str, list[str]] = {}
         for step in steps:
@@ -200,5 +238,108 @@ def _is_about_edit(hit: Hit, edits: Mapping[str, FileEdit]) -> bool:
     """Whether an edit changes a symbol of the memory, or the memory or the edit is about a whole file."""
     anchors = [anchor for anchor in hit.memory.anchors if anchor.path in edits]
     return not anchors or any(
-        not anchor.qualified or edits[anchor.path].changes(anchor.qualified, anchor.name) for anchor in anchors
+        not anchor.qualified or edits[anchor.path].affects(anchor.qualified, anchor.name) for anchor in anchors
     )
+
+
+def list_cues(db: Database, query: Query) -> Iterator[str]:
+    """Yield the cues of all memories that match a query: their files, commands they warn of, errors they state."""
+    for memory in memories.find_cue_fields(db, replace(query, kinds=KINDS)):
+        yield from map(cues.make_file_cue, memory.paths)
+        yield from cues.list_warning_cues(memory.text)
+        yield from cues.list_error_cues([*memory.quotes, *cues.find_stated_errors(memory.text)])
+        yield from (f"x {code.lower()}" for code in cues.find_codes(memory.text))
+
+
+def find_for_files(db: Database, query: Query, paths: Sequence[str]) -> tuple[Hit, ...]:
+    """Return the memories tied to these files or to symbols in them."""
+    return tuple(
+        make_hit(memory, query, f"is about {paths[0]}, which is being edited")
+        for memory in memories.find_linked(db, replace(query, kinds=KINDS, limit=MOST_CANDIDATES), paths)
+        if _is_tied(memory, paths)
+    )
+
+
+def find_for_command(db: Database, query: Query) -> tuple[Hit, ...]:
+    """Return the memories that warn of the command in the query, or say what it needs."""
+    command_cues = set(cues.list_command_cues(query.text))
+    # Without the letter of its kind a cue is a text to search for; a note says "tests" where a command says "test".
+    words = [cue[2:] for cue in command_cues] + [f"{cue[2:]}s" for cue in command_cues if cue.startswith("t")]
+    return tuple(
+        make_hit(memory, query, "says what to know before this command")
+        for memory in _search(db, query, " ".join(words))
+        if not command_cues.isdisjoint(cues.list_warning_cues(memory.text))
+    )
+
+
+def find_for_failure(db: Database, query: Query, lines: Sequence[str]) -> tuple[Hit, ...]:
+    """Return the memories about an error that these lines of output state, fixes first."""
+    candidates = [memory for memory in _search(db, query, "\n".join(lines)) if _is_about_error(memory, lines)]
+    in_order = sorted(candidates, key=lambda memory: memory.kind is not Kind.FIX)
+    hits = (make_hit(memory, query, "states the error that just occurred") for memory in in_order)
+    return tuple(replace(hit, labels=(*_describe_evidence(hit.memory), *hit.labels)) for hit in hits)
+
+
+def render_note(heading: str, hits: Sequence[Hit], mark: str, receipt: str) -> str:
+    """Render what an agent is told at an action; empty if there is nothing to tell."""
+    if not hits:
+        return ""
+    entries = [render_entry(hit, with_kind=False) for hit in hits]
+    return wrap_in_fence(heading, "\n".join([*entries, f"Receipt {receipt}"]), mark)
+
+
+def _is_tied(memory: Memory, paths: Collection[str]) -> bool:
+    """Whether a memory is about one of these files in particular, and says more than what is in it."""
+    anchored_paths = {anchor.path for anchor in memory.anchors}
+    linked_paths = {link.partition("::")[0] for link in memory.links}
+    # What is known of the code it is about is more exact than the files that it was learned in.
+    if len(anchored_paths | linked_paths) > MOST_FILES or (anchored_paths and anchored_paths.isdisjoint(paths)):
+        return False
+    # Lines of an instruction file mostly describe; a person or an agent made the effort to note the others.
+    return memory.channel is not Channel.FILE or bool(DIRECTIVE.search(memory.text))
+
+
+def _search(db: Database, query: Query, text: str) -> list[Memory]:
+    """Return the memories that share words with a text, best first."""
+    wide_query = replace(query, text=text, kinds=KINDS, limit=MOST_CANDIDATES)
+    places = rank(find_candidates(db, wide_query, None), wide_query)[:MOST_CANDIDATES]
+    ids = [place.candidate.passage.memory_id for place in places]
+    by_id = {memory.id: memory for memory in memories.get_visible(db, ids, query.sight)}
+    return [by_id[memory_id] for memory_id in dict.fromkeys(ids) if memory_id in by_id]
+
+
+def _is_about_error(memory: Memory, lines: Sequence[str]) -> bool:
+    """Whether the memory states the error of one of these lines, or names its kind and shares other words with it."""
+    if any(cues.states_error(error, lines) for error in _list_errors(memory)):
+        return True
+    codes = {code.lower() for code in cues.find_codes(memory.text)}
+    if not codes:
+        return False
+    terms = set(extract_terms(memory.text)) - codes
+    return any(_shares_error(codes, terms, line) for line in lines)
+
+
+def _shares_error(codes: Collection[str], terms: Collection[str], line: str) -> bool:
+    """Whether a line names one of these kinds of errors, and enough of these words."""
+    line_codes = {code.lower() for code in cues.find_codes(line)}
+    common_codes = line_codes.intersection(codes)
+    is_class = all(code.endswith(("error", "exception")) for code in common_codes)
+    shared_words = ({*cues.find_signature_words(line), *extract_terms(line)} - line_codes).intersection(terms)
+    return bool(common_codes) and len(shared_words) >= (FEWEST_SHARED_WORDS if is_class else FEWEST_WITH_CODE)
+
+
+def _list_errors(memory: Memory) -> Iterable[str]:
+    """Return the errors that a memory states: in its text, or as what its sources quote."""
+    quotes = [source.quote for source in memory.sources if source.quote] if memory.kind is Kind.FIX else []
+    return dict.fromkeys([*quotes, *cues.find_stated_errors(memory.text)])
+
+
+def _describe_evidence(memory: Memory) -> tuple[str, ...]:
+    """Say in a label what a fix rests on: the session or commit in which it worked."""
+    for source in memory.sources:
+        when = format_date(memory.recorded_at)
+        if source.commit:
+            return (f"rests on commit {source.commit[:8]}",)
+        if source.session_id:
+            return (f"worked in session {shorten_id(source.session_id)} on {when}",)
+    return ()

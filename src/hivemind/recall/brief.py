@@ -1,52 +1,45 @@
-"""The brief: what an agent gets without asking, such as conventions, memories to verify, and how to search for more.
+"""The brief and other notes for an agent that did not ask: conventions, memories to verify, how to search for more.
 
-Its order depends on nothing that changes from session to session, so that agents' prompt caches stay valid.
+The order of a brief depends on nothing that changes from session to session, so that agents' prompt caches stay valid.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
-from itertools import zip_longest
+from functools import partial
 
+from hivemind.code.recall_staleness import label_stale
+from hivemind.context import Context
+from hivemind.errors import StoreError, Unavailable
+from hivemind.low_priority import used_cpu_seconds
 from hivemind.model.dataclass import dataclass
-from hivemind.model.memory import Kind, Memory, Trust
-from hivemind.model.recall import Hit, Query, Signal
-from hivemind.model.timestamps import format_timestamp, parse_timestamp
-from hivemind.recall.conflicting_hits import join_sides, put_newer_first
-from hivemind.recall.ranking import build_labels
-from hivemind.recall.rendering import count_tokens, fit, render_entry
-from hivemind.store.database import Database
-from hivemind.store.projections import memories, receipts, sessions
-from hivemind.text.clean import first_line
-from hivemind.text.commands import find_command_purposes, find_purposes
+from hivemind.model.memory import Memory, Status
+from hivemind.model.recall import Hit, Occasion, Query, Recall, Signal
+from hivemind.model.scope import Visibility
+from hivemind.recall.answer import Answers, say_if_behind
+from hivemind.recall.conflicting_hits import drop_last, join_sides, mark_conflicts, put_newer_first
+from hivemind.recall.rendering import count_tokens, fit, make_fence_mark, render_entry
+from hivemind.recall.session_receipts import SessionReceipts
+from hivemind.recall.unasked_hits import (
+    FRAME_TOKENS,
+    KINDS,
+    find_for_prompt,
+    find_linked,
+    find_standing,
+    fit_shares,
+    make_hit,
+)
+from hivemind.store.projections import memories, receipts
+from hivemind.text.clean import validate_text
 from hivemind.text.fence import UNASKED_NOTE, wrap_in_fence
 
-KINDS = (
-    Kind.FACT, Kind.CONVENTION, Kind.REQUIREMENT, Kind.DECISION, Kind.PROCEDURE, Kind.PREFERENCE, Kind.FIX,
-)  # fmt: skip
-"""What the brief contains, in this order."""
-ONLY_IF_TRUSTED = (Kind.FACT, Kind.FIX)
-"""Kinds that the brief includes only if a person said or approved them: agents note too many of these."""
-
-SHARES: dict[Kind, float] = {
-    Kind.PROCEDURE: 0.25,
-    Kind.CONVENTION: 0.25,
-    Kind.PREFERENCE: 0.15,
-    Kind.DECISION: 0.15,
-    Kind.REQUIREMENT: 0.1,
-    Kind.FACT: 0.05,
-    Kind.FIX: 0.05,
-}
-"""The part of the budget that each kind is sure of, the most useful first; what a kind leaves is free for the rest."""
-RECENT_SESSIONS, RECENT_USE = 5, timedelta(days=60)
-"""What counts as recent work, and for how long a use of a memory counts."""
-
-MOST_MEMORIES = 500
-LONGEST_ENTRY = 400
-"""Characters; an agent can recall the rest of a longer memory."""
-FRAME_TOKENS = 90
-"""Tokens of the fence, the note and the last line."""
-
+UNASKED_SECONDS = 0.1
+"""Processor time for checking code where nobody has asked us."""
+CHECKED_AT_ONCE, MOST_CHECKED, MOST_DOUBTS = 10, 100, 5
+STALE_IDS = "in doubt"
+"""The name under which the code index keeps the memories that were stale at the last look."""
+LONGEST_PROMPT = 2000
+"""Characters of a prompt that are looked at: the task stands at its beginning."""
 MORE = "the `recall` tool or `hivemind recall QUESTION`."
 
 
@@ -61,92 +54,142 @@ class Frame:
     """How many memories did not fit."""
 
 
-def find_standing(db: Database, query: Query) -> tuple[Hit, ...]:
-    """Return the memories that hold in this repository, the most trusted first, one kind after the other in turn."""
-    kinds_query = replace(query, kinds=KINDS, limit=MOST_MEMORIES)
-    current = [
-        memory
-        for memory in memories.find_most_trusted(db, kinds_query)
-        # What is not true now is left to recall.
-        if memory.is_valid(query.now) and (memory.trust is Trust.HIGH or memory.kind not in ONLY_IF_TRUSTED)
-    ]
-    by_use = sorted(current, key=_make_use_key(db, query, current), reverse=True)
-    hits = (make_hit(memory, query, "holds here") for memory in _take_turns(_put_commands_first(by_use)))
-    return tuple(join_sides(db, hits, query))
+class Briefs:
+    """Makes the brief of a session, and notes for a prompt or a task, with receipts."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._receipts = SessionReceipts(context)
+
+    def make(self) -> Recall:
+        """Return the brief of this repository; empty if the session got it already."""
+        context, budget = self._context, self._context.settings.brief_tokens
+        query = context.query(limit=1, max_tokens=max(budget, 1))
+        # A brief is the only receipt without a question; hooks of one session may ask twice.
+        if budget < 1 or any(not line.query for line in self._receipts.list_shown()):
+            return Recall(query=query, hits=(), text="")
+        # All checks share the time: after a switch of a large branch each of them could use up as much.
+        end = used_cpu_seconds() + UNASKED_SECONDS
+        standing = mark_stale(context, find_standing(context.store.db, query), query, end)
+        standing_ids = {hit.memory.id for hit in standing}
+        stale = [hit for hit in self._find_stale(query, standing, end) if hit.memory.id not in standing_ids]
+        room = query.max_tokens - FRAME_TOKENS
+        # At most a third for doubts: they warn, but the brief is there for what holds.
+        first = fit(_leave_out_disputed(stale), MOST_DOUBTS, room // 3)
+        shown_ids = standing_ids | {hit.memory.id for hit in first}
+        earlier = self._find_told_before_compaction(query, shown_ids, end)
+        first += fit(_leave_out_disputed(earlier), MOST_DOUBTS, room // 3)
+        hits = (*first, *fit_shares(standing, room - sum(hit.tokens for hit in first)))
+        return self._render(query, hits, more=len(first) + len(standing) - len(hits), is_unasked=True)
+
+    def make_for_prompt(self, prompt: str) -> Recall:
+        """Return memories that match a prompt and that this session did not get yet."""
+        context, budget = self._context, self._context.settings.prompt_tokens
+        text = prompt.strip()[:LONGEST_PROMPT]
+        query = context.query(text, max_tokens=max(budget, 1))
+        if budget < 1 or not text:
+            return Recall(query=query, hits=(), text="")
+        hits = find_for_prompt(
+            context.store.db, query, self._receipts.list_told_ids(), lambda: context.embedder.meaning
+        )
+        return self._render(query, mark_stale(context, hits, query), is_unasked=True)
+
+    def make_for_task(self, task: str, files: Sequence[str]) -> Recall:
+        """Return memories about a task and its files, then the rest of the brief that the session did not get yet."""
+        context = self._context
+        text = " ".join(filter(None, (task.strip(), *files)))
+        budget = max(context.settings.brief_tokens, context.settings.recall_tokens)
+        query = context.query(validate_text(text, "the task") if text else "", max_tokens=budget)
+        linked_hits = find_linked(context.store.db, query, files)
+        answers = Answers(context).search(query).answers if text else ()
+        asked_ids = [hit.memory.id for hit in (*linked_hits, *answers)]
+        known_ids = self._receipts.list_told_ids() if text else ()
+        standing = [hit for hit in find_standing(context.store.db, query) if hit.memory.id not in known_ids]
+        asked_hits = {hit.memory.id: hit for hit in (*answers, *linked_hits)}
+        requested = [asked_hits[memory_id] for memory_id in dict.fromkeys(asked_ids)]
+        in_order = mark_stale(context, join_sides(context.store.db, requested, query), query)
+        in_order_ids = {hit.memory.id for hit in in_order}
+        room = query.max_tokens - FRAME_TOKENS
+        # What fits the task comes first; the rest of the brief shares what is left.
+        first = fit(in_order, len(in_order) + 1, room)
+        others = mark_stale(context, [hit for hit in standing if hit.memory.id not in in_order_ids], query)
+        return self._render(query, (*first, *fit_shares(others, room - sum(hit.tokens for hit in first))), asked_ids)
+
+    def _find_stale(self, query: Query, judged_hits: Iterable[Hit], end: float) -> tuple[Hit, ...]:
+        """Find memories whose code changed by commits since the last brief, or was stale already then."""
+        db, broad_query = self._context.store.db, replace(query, limit=MOST_CHECKED)
+        if not memories.has_anchors(db, broad_query):
+            return ()
+        try:
+            index = self._context.checkout.index
+            # Files of commits since the last look; to judge every anchor at each start would take too long.
+            last_look, paths = index.list_new_commits()
+            before = json.loads(index.get_fact(STALE_IDS) or "[]")
+            changed = memories.find_anchored(db, broad_query, paths) if paths or not last_look else []
+            candidates = {
+                memory.id: memory for memory in (*self._load_current(before, broad_query), *changed[:MOST_CHECKED])
+            }
+            known_hits = {hit.memory.id: hit for hit in judged_hits}
+            others = [memory for memory in candidates.values() if memory.id not in known_hits]
+            hits = [make_hit(memory, broad_query, "is in doubt") for memory in others]
+            known_hits |= {hit.memory.id: hit for hit in mark_stale(self._context, hits, broad_query, end)}
+            stale = tuple(known_hits[memory_id] for memory_id in candidates if known_hits[memory_id].is_in_doubt)
+            # What there was no time for is checked next time.
+            ids = [*candidates] if index.is_behind else [hit.memory.id for hit in stale]
+            if ids != before:
+                index.set_fact(STALE_IDS, json.dumps(ids))
+        except (Unavailable, StoreError):
+            # A brief without this is worth more than none.
+            return ()
+        return stale
+
+    def _find_told_before_compaction(self, query: Query, excluded_ids: Collection[str], end: float) -> tuple[Hit, ...]:
+        """Find what this session was told before its context was compacted, as far as it still holds."""
+        context, session = self._context, self._context.author.session_id
+        if Occasion.COMPACTION not in context.settings.actions.split() or not session:
+            return ()
+        own = Visibility.of(context.repository, everywhere=True)
+        lines = receipts.find_by_session(context.store.db, session, own, MOST_CHECKED)
+        ids = dict.fromkeys(line.memory_id for line in lines if line.occasion != Occasion.SUBAGENT)
+        earlier = self._load_current([memory_id for memory_id in ids if memory_id not in excluded_ids], query)
+        hits = [make_hit(memory, query, "was told before the context was compacted") for memory in earlier]
+        return mark_stale(context, hits, query, end)
+
+    def _load_current(self, ids: Iterable[str], query: Query) -> list[Memory]:
+        visible = memories.get_visible(self._context.store.db, ids, query.sight)
+        return [memory for memory in visible if memory.status in query.statuses]
+
+    def _render(
+        self,
+        query: Query,
+        hits: tuple[Hit, ...],
+        asked_ids: Sequence[str] = (),
+        more: int = 0,
+        *,
+        is_unasked: bool = False,
+    ) -> Recall:
+        """Render the hits that fit the budget and record a receipt."""
+        hits = mark_conflicts(mark_unasked(hits) if is_unasked else hits)
+        # Labels and conflicts were added after fitting and cost tokens too.
+        while hits and count_entry_tokens(hits) > query.max_tokens - FRAME_TOKENS:
+            shorter = drop_last(hits)
+            hits, more = shorter, more + len(hits) - len(shorter)
+        answer = self._receipts.record(Recall(query=query, hits=hits, text=""), is_unasked=is_unasked)
+        frame = Frame(mark=make_fence_mark(self._context.store.secret, hits), receipt=answer.receipt or "", more=more)
+        return say_if_behind(self._context, replace(answer, text=render_brief(hits, frame, asked_ids=asked_ids)))
 
 
-def fit_shares(hits: Sequence[Hit], max_tokens: int) -> tuple[Hit, ...]:
-    """Return the hits that fit: first what each kind is sure of, then as many others as the rest of the budget takes.
-
-    Commands to test, lint and build come before everything else, whatever their kind.
-    """
-    in_order = {hit.memory.id: hit for hit in _list_first_commands(hits)}
-    for kind, share in SHARES.items():
-        of_kind = [hit for hit in hits if hit.memory.kind is kind]
-        in_order |= {hit.memory.id: hit for hit in fit(of_kind, len(of_kind) + 1, int(share * max_tokens))}
-    # A key that is set again keeps its place, so what was put first stays first.
-    in_order |= {hit.memory.id: hit for hit in hits}
-    return fit(in_order.values(), len(hits) + 1, max_tokens)
+def mark_stale(context: Context, hits: Iterable[Hit], query: Query, end: float | None = None) -> tuple[Hit, ...]:
+    """Label the hits whose code changed, as far as the time allows: until an end, in CPU time."""
+    # What git takes counts too: after a switch of a large branch it is most of the work.
+    deadline = used_cpu_seconds() + UNASKED_SECONDS if end is None else end
+    judge = partial(context.checkout.staleness_of, in_passing=True, deadline=deadline)
+    return tuple(label_stale(hits, replace(query, limit=CHECKED_AT_ONCE), judge))
 
 
-def _list_first_commands(hits: Iterable[Hit]) -> list[Hit]:
-    """List the first hit for each purpose that nearly every task needs a command for."""
-    by_purpose: dict[str, Hit] = {}
-    for hit in hits:
-        for purpose in find_command_purposes(hit.passage):
-            by_purpose.setdefault(purpose, hit)
-    return list({hit.memory.id: hit for hit in by_purpose.values()}.values())
-
-
-def _make_use_key(
-    db: Database, query: Query, candidates: Sequence[Memory]
-) -> Callable[[Memory], tuple[Trust, bool, int, str]]:
-    """Make a sort key: trust, then fit to the repository's recent work, then use, then age."""
-    since = format_timestamp(parse_timestamp(query.now) - RECENT_USE)
-    uses = receipts.count_uses(db, [memory.id for memory in candidates], since)
-    recent_sessions = sessions.list_sessions(db, query.sight, limit=RECENT_SESSIONS)
-    recent_files = {file for _, file, _ in sessions.find_touched_files(db, [session.id for session in recent_sessions])}
-
-    def rate(memory: Memory) -> tuple[Trust, bool, int, str]:
-        paths = {anchor.path for anchor in memory.anchors}
-        is_recent = any(file == path or file.endswith(f"/{path}") for path in paths for file in recent_files)
-        # Doublings and not counts: the order must not change with every single recall.
-        return memory.trust, is_recent, uses.get(memory.id, 0).bit_length(), memory.recorded_at
-
-    return rate
-
-
-def _put_commands_first(candidates: Sequence[Memory]) -> list[Memory]:
-    """Put the memories that quote a command to test, lint or build before others of the same trust."""
-    # Sorting is stable: the order within both parts stays.
-    return sorted(candidates, key=lambda memory: (-memory.trust, not find_command_purposes(memory.text)))
-
-
-def _take_turns(memories: Sequence[Memory]) -> Iterator[Memory]:
-    """Yield memories by trust, then one of each kind in turn."""
-    for trust in sorted(Trust, reverse=True):
-        kinds = [[memory for memory in memories if (memory.trust, memory.kind) == (trust, kind)] for kind in SHARES]
-        yield from (memory for turn in zip_longest(*kinds) for memory in turn if memory)
-
-
-def find_linked(db: Database, query: Query, files: Sequence[str]) -> tuple[Hit, ...]:
-    """Return the memories linked to these files or symbols."""
-    linked_memories = memories.find_linked(db, query, files)
-    return tuple(make_hit(memory, query, "is linked to the code in question") for memory in linked_memories)
-
-
-def find_commands(db: Database, query: Query) -> list[Hit]:
-    """Find the most trusted command for each purpose that a prompt names, such as to run the tests."""
-    purposes = find_purposes(query.text)
-    if not purposes:
-        return []
-    kinds_query = replace(query, text="", kinds=(Kind.PROCEDURE, Kind.CONVENTION), limit=MOST_MEMORIES)
-    standing = memories.find_most_trusted(db, kinds_query)
-    candidates = _take_turns([memory for memory in standing if memory.is_valid(query.now)])
-    hits = [make_hit(memory, query, "is a command that the prompt needs") for memory in candidates]
-    return [
-        hit for hit in _list_first_commands(hits) if not set(purposes).isdisjoint(find_command_purposes(hit.passage))
-    ]
+def _leave_out_disputed(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """Leave out what is disputed: the rest of the brief has all sides of it, or none."""
+    return (hit for hit in hits if hit.memory.status is not Status.DISPUTED)
 
 
 def mark_unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -177,11 +220,3 @@ def _make_order_key(hit: Hit) -> tuple[bool, int, str, str]:
 def count_entry_tokens(hits: Iterable[Hit]) -> int:
     """Count the tokens of the entries."""
     return sum(count_tokens(render_entry(hit, with_kind=False)) for hit in hits)
-
-
-def make_hit(memory: Memory, query: Query, why: str) -> Hit:
-    """Make a hit of a memory for the brief, shortened and with its warnings."""
-    passage = memory.text if len(memory.text) <= LONGEST_ENTRY else first_line(memory.text, LONGEST_ENTRY)
-    signal = Signal(name="standing", score=1.0, why=why)
-    labels = build_labels(memory, query)
-    return Hit(memory=memory, passage=passage, score=float(memory.trust), signals=(signal,), labels=labels)

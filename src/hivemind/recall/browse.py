@@ -50,12 +50,12 @@ class Browse:
         question = validate_text(text, "the question")
         query = self._context.query(question, statuses=statuses, limit=limit, max_tokens=NO_BUDGET, **filters)
         # Not at the top: `remember` uses this component too, and searching adds 17 % to the import of the application.
-        from hivemind.recall.answers import Answers
+        from hivemind.recall.answer import Answers
 
         answers = Answers(self._context)
         # The limit is that of a page, not a wish for more than is near.
         answer = answers.search(replace(query, wants_more=False))
-        return answers.explain_if_empty(answers.with_sessions(answer, SESSIONS_SHOWN))
+        return answers.explain_if_empty(answers.add_sessions(answer, SESSIONS_SHOWN))
 
     def explain_empty_list(self, *, everywhere: bool = False, **filters: Any) -> str:
         """Explain why no memory matches these filters of ``list``, and what to try."""

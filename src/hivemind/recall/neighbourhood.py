@@ -10,9 +10,9 @@ from hivemind.code.working_tree import stamp
 from hivemind.context import Context, Progress
 from hivemind.model.code import RelatedFile
 from hivemind.model.reports import RelatedContext
-from hivemind.recall.answer import add_files, answer_about_code
-from hivemind.recall.answers import MOST_SESSIONS, Answers
+from hivemind.recall.answer import MOST_SESSIONS, Answers, add_files, answer_about_code, say_if_behind
 from hivemind.recall.nearby import Nearby
+from hivemind.recall.session_receipts import SessionReceipts
 from hivemind.text.clean import validate_text
 
 MOST_FILES = 10
@@ -23,7 +23,7 @@ MOST_NEIGHBOURS = 5
 
 def find_related(context: Context, target: str, limit: int, progress: Progress) -> RelatedContext:
     """Find memories, files and callers related to a file, folder, module, symbol or task."""
-    index, answers = context.checkout.index, Answers(context)
+    index = context.checkout.index
     index.refresh_on_request(progress)
     symbols = tuple(links.find_all(index, target))
     if symbols:
@@ -33,13 +33,13 @@ def find_related(context: Context, target: str, limit: int, progress: Progress) 
         query = context.query(target, limit=limit)
         answer = answer_about_code(context.store.db, query, near, context.checkout.staleness_of)
     else:
-        answer = answers.search(context.query(validate_text(target, "the target"), limit=limit))
+        answer = Answers(context).search(context.query(validate_text(target, "the target"), limit=limit))
         near = _collect_files(context, [anchor.path for hit in answer.answers for anchor in hit.memory.anchors])
         by_words = related_files.find_by_task(index, target, MOST_FILES)
         answer = add_files(answer, replace(near, files=related_files.merge_rankings(near.files, by_words, MOST_FILES)))
     # Of a single symbol; for a file, related files say more.
     callers = related_files.find_callers(index, symbols[0]) if len(symbols) == 1 and symbols[0].qualified else None
-    return RelatedContext(recall=answers.with_receipt(answers.say_if_behind(answer)), callers=callers)
+    return RelatedContext(recall=SessionReceipts(context).record(say_if_behind(context, answer)), callers=callers)
 
 
 def find_neighbours(context: Context, files: tuple[str, ...]) -> tuple[RelatedFile, ...]:

@@ -4,6 +4,8 @@ Recalled text is data. It is fenced with a mark that its authors could not know,
 and control characters cannot reach the terminal.
 """
 
+import hashlib
+import hmac
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -133,3 +135,10 @@ def render_entry(hit: Hit, *, with_kind: bool = True) -> str:
     match = "" if hit.confidence is None else f"match {hit.confidence:.2f}"
     fields = (shorten_id(memory.id), kind, scope, origin, format_date(memory.stated_at), trust, match)
     return format_entry(hit.passage, *fields, *hit.labels)
+
+
+def make_fence_mark(secret: bytes, hits: Iterable[Hit]) -> str:
+    """Make the mark of a fence: unknown to whoever wrote the memories, and the same each time they are told."""
+    content = "\n".join(hit.memory.id + hit.passage for hit in hits)
+    digest = hmac.new(secret, content.encode("utf-8", "replace"), hashlib.sha256)
+    return digest.hexdigest()[:8]

@@ -1,7 +1,7 @@
 """Cues: short keys by which an action of an agent and a memory about it can be matched without reading the memory.
 
 A hook looks cues up at every step, so this module imports nothing but ``re``, and compiles a pattern when it is used.
-The cue of an error may match by chance; ``recall/at_action.py`` decides whether a memory really is about it.
+The cue of an error may match by chance; ``recall/actions.py`` decides whether a memory really is about it.
 """
 
 import re

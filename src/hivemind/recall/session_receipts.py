@@ -1,0 +1,103 @@
+"""Receipts: record what a session is shown, and read it, so that nothing is told twice."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hivemind.context import Context
+from hivemind.errors import StoreUnwritable
+from hivemind.model.events import Event, MemoriesRecalled, ShownMemory, ShownSessionPassage
+from hivemind.model.ids import ReceiptId
+from hivemind.model.recall import Occasion, Recall, Receipt
+from hivemind.model.scope import Scope, Visibility
+from hivemind.store.database import READER_SECONDS
+from hivemind.store.projections import receipts, sessions
+
+if TYPE_CHECKING:
+    from hivemind.sessions.intake import WaitingSession
+
+
+class SessionReceipts:
+    """Records receipts of what is shown to the author's session, and reads them."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def record(self, answer: Recall, *, is_unasked: bool = False, occasion: Occasion | None = None) -> Recall:
+        """Record a receipt for an answer and return the answer with its id."""
+        # Nothing reached anybody, so there is nothing to keep a receipt of.
+        if not answer.hits and not answer.session_hits:
+            return answer
+        context = self._context
+        lines = tuple(
+            ShownMemory(
+                memory_id=hit.memory.id,
+                rank=place,
+                score=hit.score,
+                tokens=hit.tokens,
+                why="; ".join(signal.why for signal in hit.signals),
+                is_in_doubt=hit.is_in_doubt,
+            )
+            for place, hit in enumerate(answer.hits, start=1)
+        )
+        fact = MemoriesRecalled(
+            query=answer.query.text, shown=lines, session_id=context.author.session_id, is_unasked=is_unasked,
+            occasion=occasion.value if occasion else "",
+            sessions=tuple(
+                ShownSessionPassage(session_id=hit.session_id, observation=hit.observation, tokens=hit.tokens)
+                for hit in answer.session_hits
+            ),
+        )  # fmt: skip
+        # A receipt is the person's own, whatever was recalled.
+        event = context.factory.event(fact, Scope.USER, "")
+        self._record_event(event)
+        return replace(answer, receipt=ReceiptId(event.id))
+
+    def _record_event(self, event: Event) -> None:
+        """Record what was shown to somebody; if nobody can write now, whoever opens the store next records it."""
+        context = self._context
+        try:
+            with context.store.db.waiting_at_most(READER_SECONDS):
+                context.store.record_receipt(event)
+        except StoreUnwritable:
+            # The spool belongs to the default store. A hub has none, and there a receipt must not get lost.
+            if context.home is None:
+                raise
+            if context.store.directory == context.home:
+                context.has_waiting_lines = True
+                # Imported here for the same reason as below.
+                from hivemind.sessions import intake
+
+                with suppress(OSError):
+                    intake.leave_receipt(str(context.home), event)
+
+    def list_told_ids(self) -> tuple[str, ...]:
+        """List the ids of the memories that this session was shown since its last compaction."""
+        # A subagent has a context of its own.
+        return tuple(line.memory_id for line in self.list_shown() if line.occasion != Occasion.SUBAGENT)
+
+    def list_shown(self) -> Sequence[Receipt]:
+        """List what this session was shown since its last compaction."""
+        db, session = self._context.store.db, self._context.author.session_id
+        if not session:
+            return ()
+        # Compaction drops what was said before it from the agent's context, so it may be told again.
+        since = sessions.find_last_compaction(db, session)
+        # Receipts of this one session, whichever repository its memories came from.
+        own = Visibility.of(self._context.repository, everywhere=True)
+        lines = receipts.find_by_session(db, session, own, 10_000)
+        if waiting := self.read_waiting():
+            since = max(since, waiting.last_compaction)
+            lines += [line for event in waiting.receipts for line in receipts.list_lines(event)]
+        return [line for line in lines if line.at > since]
+
+    def read_waiting(self) -> "WaitingSession | None":
+        """Read what the spool has of the author's session; None unless something could not be recorded."""
+        context = self._context
+        if context.home is None or not context.has_waiting_lines:
+            return None
+        # Hardly ever needed, and a hook pays for each import.
+        from hivemind.sessions import intake
+
+        return intake.read_session(str(context.home), context.author.session_id)
