@@ -5,7 +5,7 @@ adds what only a person's machine has. A verb takes values and calls the feature
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from os import PathLike
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from hivemind.review.history import History
     from hivemind.review.review import Review
     from hivemind.sessions.sessions import Sessions
+    from hivemind.store.integrity import Finding
     from hivemind.sync.devices import Devices
     from hivemind.sync.team import Team
     from hivemind.transfer.files import Files
@@ -436,3 +437,18 @@ def _count_spool_bytes(home: Path) -> int:
         return spool.count_waiting_bytes(str(home))
     except OSError:
         return 0
+
+
+def doctor(name: str | None = None, *, quick: bool = False) -> "tuple[Finding, ...]":
+    """Check the installation, whether or not the store opens."""
+
+    def examine(settings: Settings, examine_around: "Callable[[], Iterable[Finding]]") -> "tuple[Finding, ...]":
+        with Hivemind.open(name, settings=settings) as mind:
+            around = examine_around()
+            store, inputs = mind.maintenance.doctor(quick=quick), mind.maintenance.examine_inputs()
+            return *store, *around, mind.code.health(), *mind.agents.examine(), *inputs
+
+    findings: tuple[Finding, ...] = when_called("maintenance.recovery", "examine_installation")(
+        examine, name, quick=quick
+    )
+    return findings

@@ -17,7 +17,7 @@ from hivemind import hook as hook_file
 from hivemind.errors import InvalidInput, StoreBusy, StoreFull
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
 from hivemind.sessions import quarantine, spool, truncate
-from hivemind.sessions import set_aside as verbs
+from hivemind.sessions import quarantine as verbs
 from hivemind.sessions.observations import isolate_failures
 from hivemind.sessions.quarantine import ItemOrigin
 from hivemind.text.untrusted import MAX_DEPTH

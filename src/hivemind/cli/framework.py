@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from hivemind import __version__
 from hivemind.agents.callers import is_agent_calling
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable, did_you_mean
 from hivemind.text.clean import neutralise
@@ -236,7 +237,7 @@ def _describe_unexpected(ctx: click.Context, error: Exception) -> str:
     from hivemind.maintenance import crash_report
 
     if ctx.meta.get("debug"):
-        click.echo(neutralise(crash_report.details(error)), err=True)
-    elif file := crash_report.save(error):
+        click.echo(neutralise(crash_report.format_details(error, __version__)), err=True)
+    elif file := crash_report.save(error, __version__):
         return f"unexpected error ({type(error).__name__}). The details are in {file}"
     return f"unexpected error ({type(error).__name__}: {error}). --debug shows the details"

@@ -27,8 +27,8 @@ from hivemind.model.session import Observation, Session, SkippedInput
 from hivemind.recall.actions import find_for_failure
 from hivemind.sessions import backfill, quarantine
 from hivemind.sessions.observations import Observations, pages
+from hivemind.sessions.quarantine import set_aside
 from hivemind.sessions.sessions import find_session
-from hivemind.sessions.set_aside import set_aside
 from hivemind.store import log, projector
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import sessions

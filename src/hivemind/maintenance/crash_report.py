@@ -5,21 +5,20 @@ import sys
 import traceback
 from pathlib import Path
 
-from hivemind import __version__
 from hivemind.paths import data_directory
 from hivemind.sessions.redact import collect_secrets, redact
 
 FILE = "last-error.txt"
 
 
-def details(error: BaseException) -> str:
+def format_details(error: BaseException, version: str) -> str:
     """Format an error with its traceback, without secrets."""
-    heading = f"hivemind {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n"
+    heading = f"hivemind {version}, Python {sys.version.split()[0]}, {sys.platform}\n"
     # A traceback can show a token from the environment or from an address.
     return redact(heading + "".join(traceback.format_exception(error)), known_secrets=collect_secrets(os.environ))
 
 
-def save(error: BaseException) -> Path | None:
+def save(error: BaseException, version: str) -> Path | None:
     """Save the details in place of earlier ones; return the file, or None if it cannot be written."""
     file = Path(data_directory(os.environ)) / FILE
     try:
@@ -27,7 +26,7 @@ def save(error: BaseException) -> Path | None:
         # Removed first, so that the new file is readable by its owner alone from the start.
         file.unlink(missing_ok=True)
         file.touch(mode=0o600)
-        file.write_text(details(error), "utf-8")
+        file.write_text(format_details(error, version), "utf-8")
     except OSError:
         return None
     return file

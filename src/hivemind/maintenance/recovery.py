@@ -1,11 +1,12 @@
 """Checking, repairing and restoring a store that may no longer open."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hivemind.agents.writers import identify_writer
 from hivemind.context import utc_now
 from hivemind.errors import HivemindError, InvalidInput, Refused, StoreError
-from hivemind.hivemind import Hivemind
+from hivemind.lazy import when_called
 from hivemind.model.events import EntriesLost, Event
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
@@ -14,36 +15,45 @@ from hivemind.settings import Settings
 from hivemind.store import backup, integrity, raw_pages
 from hivemind.store import repair as repair_module
 from hivemind.store.event_factory import EventFactory
+from hivemind.store.integrity import Finding
 from hivemind.store.store import FILE, Store
 
+# NumPy and cryptography, which the other commands of the same module do not need: 150 ms.
+examine_home = when_called("maintenance.home_check", "examine_home")
+make_private = when_called("maintenance.home_check", "make_private")
 
-def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
-    """Check the installation, whether or not the store opens."""
+
+def examine_installation(
+    examine: Callable[[Settings, Callable[[], Iterable[Finding]]], tuple[Finding, ...]],
+    name: str | None = None,
+    *,
+    quick: bool = False,
+) -> tuple[Finding, ...]:
+    """Check the installation, whether or not the store opens.
+
+    ``examine`` opens the store and checks it; it is given the settings and what checks the files around the store.
+    """
     # The doctor must answer when nothing else does.
     try:
         settings = Settings.load()
     except InvalidInput as error:
-        return (integrity.Finding(what="settings", is_well=False, detail=str(error), remedy="correct that file"),)
+        return (Finding(what="settings", is_well=False, detail=str(error), remedy="correct that file"),)
     # Before the store is opened, because opening drops what stands after the damage.
     is_log_damaged = raw_pages.has_damaged_frames(settings.store_directory(name) / FILE)
     if is_log_damaged:
         detail = f"{FILE}-wal is damaged before its end"
-        return (integrity.Finding(what="store", is_well=False, detail=detail, remedy=integrity.REPAIR_COMMANDS),)
-    # NumPy and cryptography, which the other commands of the same module do not need: 150 ms.
-    from hivemind.maintenance.home_check import examine_home
-
+        return (Finding(what="store", is_well=False, detail=detail, remedy=integrity.REPAIR_COMMANDS),)
     try:
-        with Hivemind.open(name, settings=settings) as mind:
-            around = examine_home(settings.home, settings.store_directory(name), settings.model, quick=quick)
-            store = mind.maintenance.doctor(quick=quick)
-            inputs = mind.maintenance.examine_inputs()
-            return *store, *around, mind.code.health(), *mind.agents.examine(), *inputs
+        return examine(
+            settings,
+            lambda: examine_home(settings.home, settings.store_directory(name), settings.model, quick=quick),
+        )
     except StoreError as error:
         return (integrity.describe_error("store", error),)
     except (OSError, *integrity.DAMAGE_ERRORS) as error:
         # A damaged value may raise anything; the store's own checks describe it better.
         detail = find_damage(name) or f"{type(error).__name__}: {error}"
-        return (integrity.Finding(what="store", is_well=False, detail=detail, remedy=integrity.REPAIR_COMMANDS),)
+        return (Finding(what="store", is_well=False, detail=detail, remedy=integrity.REPAIR_COMMANDS),)
 
 
 def find_damage(name: str | None = None) -> str:
@@ -61,9 +71,6 @@ def find_damage(name: str | None = None) -> str:
 
 def repair(name: str | None = None) -> repair_module.RepairResult:
     """Repair a damaged store; the damaged file is kept."""
-    # For the same reason as in ``doctor``.
-    from hivemind.maintenance.home_check import make_private
-
     settings = Settings.load()
     make_private(settings.home)
     factory = EventFactory(writer=identify_writer(settings), clock=utc_now, redact=str)

@@ -22,7 +22,7 @@ MANY = 1000
 """More than anybody reviews in a day."""
 
 
-def status(context: Context, stats: Stats) -> StatusReport:
+def build_status(context: Context, stats: Stats) -> StatusReport:
     """Summarise memories, connected agents, pending reviews and next steps."""
     db, here = context.store.db, Visibility.of(context.repository)
     counts = {Status(name): int(count) for name, count in memories.count_by_status(db, here)}

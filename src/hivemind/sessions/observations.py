@@ -20,7 +20,7 @@ from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 from hivemind.sessions import intake, quarantine, spool
-from hivemind.sessions.set_aside import set_aside
+from hivemind.sessions.quarantine import set_aside
 from hivemind.store import log
 from hivemind.store.database import READER_SECONDS
 from hivemind.store.event_factory import EventFactory

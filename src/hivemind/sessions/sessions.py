@@ -19,7 +19,7 @@ from hivemind.model.session import Handover, Observation, Session, SessionState,
 from hivemind.sessions import backfill, quarantine
 from hivemind.sessions import handover as handovers
 from hivemind.sessions.observations import Observations, Placed, PruneReport
-from hivemind.sessions.set_aside import set_aside
+from hivemind.sessions.quarantine import set_aside
 from hivemind.store import log
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories, sessions

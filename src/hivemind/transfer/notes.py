@@ -16,8 +16,7 @@ from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel, Memory, Source, Status
 from hivemind.model.scope import Scope
 from hivemind.model.session import SkippedInput
-from hivemind.sessions.quarantine import ItemOrigin
-from hivemind.sessions.set_aside import set_aside
+from hivemind.sessions.quarantine import ItemOrigin, set_aside
 from hivemind.store import log
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories

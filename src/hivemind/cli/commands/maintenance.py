@@ -11,6 +11,7 @@ from hivemind.cli import output
 from hivemind.cli.arguments import confirm, open_mind, yes_option
 from hivemind.cli.framework import CommandGroup, get_store_name
 from hivemind.errors import InvalidInput
+from hivemind.hivemind import doctor as run_doctor
 from hivemind.maintenance import recovery
 from hivemind.model.codec import to_plain
 from hivemind.model.events import SessionExamined
@@ -19,7 +20,7 @@ from hivemind.model.recall import Spent
 from hivemind.model.reports import Stats, StatusReport
 from hivemind.model.scope import Repository
 from hivemind.model.timestamps import format_minute
-from hivemind.sessions import set_aside as quarantine
+from hivemind.sessions import quarantine
 from hivemind.text.clean import first_line, plural
 
 commands = click.Group()
@@ -151,7 +152,7 @@ def doctor(quick: bool) -> None:
     The exit code is 1 if something is wrong.
     """
     with output.progress("Checking"):
-        findings = recovery.doctor(get_store_name(), quick=quick)
+        findings = run_doctor(get_store_name(), quick=quick)
     rows = [["ok" if f.is_well else "WRONG", f.what, f.detail, f.remedy] for f in findings]
     output.emit_rows(findings, ["", "check", "result", "what to do"], rows)
     sys.exit(0 if all(finding.is_well for finding in findings) else 1)
