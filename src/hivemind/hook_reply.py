@@ -6,9 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from hivemind import background
-from hivemind.agents.agent import get_agent
+from hivemind.agents.agent import HookRequest, get_agent
 from hivemind.agents.callers import BRIEFED_LATE, HEAR_BEFORE_CALLS, Answer
-from hivemind.agents.decoder import HookRequest
 from hivemind.errors import StoreBusy, StoreOutdated
 from hivemind.hivemind import Hivemind
 from hivemind.model.memory import Channel, Writer

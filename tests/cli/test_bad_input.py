@@ -21,7 +21,7 @@ from hivemind.sessions import quarantine as verbs
 from hivemind.sessions.observations import isolate_failures
 from hivemind.sessions.quarantine import ItemOrigin
 from hivemind.text.untrusted import MAX_DEPTH
-from tests.agents.test_decode import AT, EDITS, FAILURES, PROMPTS
+from tests.agents.test_decoder import AT, EDITS, FAILURES, PROMPTS
 from tests.agents.test_transcripts import KEEPERS
 from tests.command_line import residue, run, run_json
 from tests.conftest import Open, Tally

@@ -11,7 +11,7 @@ import pytest
 from hivemind.agents.agent import get_agent
 from hivemind.model.session import Observation, SkippedInput
 from hivemind.sessions import intake
-from tests.agents.test_decode import AT, EDITS, FAILURES, PROMPTS
+from tests.agents.test_decoder import AT, EDITS, FAILURES, PROMPTS
 from tests.agents.test_transcripts import KEEPERS
 from tests.conftest import Tally
 

@@ -2,16 +2,24 @@
 
 import importlib
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hivemind.agents.callers import ANSWERS, BEFORE_CALL_EVENTS, NAMES, Answer
+from hivemind.agents.callers import (
+    ANSWERS,
+    BEFORE_CALL_EVENTS,
+    DIRECTORY_FIELDS,
+    NAMES,
+    SESSION_FIELDS,
+    Answer,
+)
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece
-from hivemind.agents.decoder import HookRequest, decode_hook, make_request
-from hivemind.agents.json_input import Observations, Payload, get_text
+from hivemind.agents.decoder import decode_hook
+from hivemind.agents.json_input import Observations, Payload, get_object, get_text
 from hivemind.errors import InvalidInput, did_you_mean
-from hivemind.model.session import SkippedInput
+from hivemind.model.session import Observation, ObservationKind, SkippedInput
 
 
 def format_claude_context(event: str, context: str) -> str:
@@ -22,6 +30,18 @@ def format_claude_context(event: str, context: str) -> str:
 def skip_transcript(path: Path) -> Observations:
     """Be the ``read_transcript`` of agents whose transcripts are encrypted or not supported."""
     yield SkippedInput(reason="transcripts of this agent are not read")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookRequest:
+    """The part of a hook payload that its answer depends on."""
+
+    session: str
+    directory: Path | None
+    prompt: str
+    """What a person asked, or the task of a subagent."""
+    steps: tuple[Observation, ...] = ()
+    """The tool call that is about to be made or was made, with one more step for each further file it changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +92,30 @@ class Agent:
         # A call that is about to be made is read like one that was made and gave no result.
         later_event = BEFORE_CALL_EVENTS.get(event)
         fields = {**payload, "hook_event_name": later_event} if later_event else payload
-        return make_request(self.decode(later_event or event, fields, ""), payload)
+        return _make_request(self.decode(later_event or event, fields, ""), payload)
 
     def reply(self, event: str, context: str) -> str:
         """Return what the hook must print to give the model this context; empty if the event takes none."""
         return self.format_context(event, context) if context and event in self.answers else ""
+
+
+def _make_request(decode_results: Observations, payload: Payload) -> HookRequest:
+    """Return session, directory, prompt and call of any agent's payload, also of an event that is not recorded."""
+    observations = [observation for observation in decode_results if isinstance(observation, Observation)]
+    if observations:
+        session, directory = observations[0].session_id, observations[0].directory
+    else:
+        session = get_text(get_object(payload, "sessionContext"), "rootSessionId") or get_text(payload, *SESSION_FIELDS)
+        places = next(filter(None, map(payload.get, DIRECTORY_FIELDS)), "")
+        directory = str(places[0] if isinstance(places, list) else places)
+    prompts = (observation.text for observation in observations if observation.seen is ObservationKind.PROMPT)
+    # A payload can name any directory; only one that exists can be opened.
+    return HookRequest(
+        session=session,
+        directory=Path(directory) if directory and os.path.isdir(directory) else None,
+        prompt=next(prompts, "") or get_text(payload, "task", "prompt"),
+        steps=tuple(observation for observation in observations if observation.seen is ObservationKind.TOOL),
+    )
 
 
 def get_agent(name: str) -> Agent:

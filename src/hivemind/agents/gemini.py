@@ -6,7 +6,7 @@ from typing import Any
 
 from hivemind.agents.agent import Agent
 from hivemind.agents.config_entries import InstallTarget, JsonEntry, Launch, Piece, build_claude_hooks
-from hivemind.agents.decoder import StepContext
+from hivemind.agents.decoder import StepContext, describe_call
 from hivemind.agents.json_input import (
     Observations,
     Payload,
@@ -22,7 +22,6 @@ from hivemind.agents.json_input import (
     strip_injected,
 )
 from hivemind.agents.slash_commands import TOML, TOML_FIELDS, build_command_files
-from hivemind.agents.tool_calls import describe_call
 from hivemind.model.session import SkippedInput
 from hivemind.text.untrusted import read_limited
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hivemind.agents import callers
 from hivemind.agents.agent import get_agent
+from hivemind.agents.decoder import hash_blob
 from hivemind.agents.json_input import strip_injected
-from hivemind.agents.tool_calls import hash_blob
 from hivemind.model.session import Observation, ObservationKind, SkippedInput
 from tests.hypothesis_profile import examples
 
