@@ -1,4 +1,4 @@
-"""``hivemind hub``: run and administer a team's hub; apart, because it imports much when it is used."""
+"""``hivemind hub``: run a team's hub; ``hub_admin`` has the commands that administer its teams."""
 
 from typing import Any
 
@@ -6,24 +6,23 @@ import click
 
 from hivemind.cli.arguments import combine
 from hivemind.cli.commands import hub_admin
-from hivemind.cli.commands.hub_admin import (
-    admin_options,
-    as_admin,
-    database_option,
-    import_extra,
-    import_team_host,
-    require_database,
-)
-from hivemind.cli.commands.hub_provider import check_issuer, make_issuer, provider_options
+from hivemind.cli.commands.hub_admin import database_option, import_extra, require_database
 from hivemind.cli.framework import CommandGroup
-from hivemind.cli.output import emit, emit_rows, note, print_text
-from hivemind.errors import InvalidInput
+from hivemind.cli.output import emit, emit_rows, note, print_text, warn
+from hivemind.errors import InvalidInput, Unavailable
 from hivemind.model.codec import to_plain
-from hivemind.model.team import Role
-from hivemind.model.timestamps import format_date, format_minute
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ALL_INTERFACES = ("0.0.0.0", "::")
+
+
+class ListItem(click.types.StringParamType):
+    """A value of an option that may be repeated."""
+
+    # Between values in the environment; not a space, because names of groups have spaces in them.
+    envvar_list_splitter = ";"
+
+
 hub_options = combine(
     click.option("--backup-days", default=30, show_default=True, type=click.IntRange(0, 36_500),
                  help="How long write-ahead log and backups of the database are kept; receipts of erasures say so."),
@@ -38,11 +37,48 @@ hub_options = combine(
     click.option("--statement-timeout", default=60, show_default=True, type=click.IntRange(0, 3_600),
                  help="Seconds that a statement may take; 0 for no limit."),
 )  # fmt: skip
+provider_options = combine(
+    click.option("--issuer", default="", envvar="HIVEMIND_HUB_ISSUER", metavar="URL",
+                 help="The OpenID Connect provider at which members sign in."),
+    click.option("--audience", default="", envvar="HIVEMIND_HUB_AUDIENCE",
+                 help="The audience of its access tokens, which cloud agents use; by default the public URL."),
+    click.option("--oidc-client-id", "client_id", default="", envvar="HIVEMIND_HUB_OIDC_CLIENT_ID",
+                 help="The provider's id of the public client by which 'hivemind team login' signs people in."),
+    click.option("--oidc-client-secret", "client_secret", default="", envvar="HIVEMIND_HUB_OIDC_CLIENT_SECRET",
+                 help="Its secret, if the provider demands one of public clients; every device gets it."),
+    click.option("--oidc-scopes", "scopes", default="openid email profile offline_access", show_default=True,
+                 envvar="HIVEMIND_HUB_OIDC_SCOPES", help="The scopes to ask for."),
+    click.option("--oidc-parameter", "parameters", multiple=True, metavar="NAME=VALUE", type=ListItem(),
+                 envvar="HIVEMIND_HUB_OIDC_PARAMETERS",
+                 help="Add this to the authorization request, such as prompt=consent; may be repeated."),
+    click.option("--oidc-redirect-port", "redirect_port", default=0, show_default=True, type=click.IntRange(0, 65_535),
+                 envvar="HIVEMIND_HUB_OIDC_REDIRECT_PORT",
+                 help="The port of http://127.0.0.1:PORT/callback on devices, if the provider insists on one; 0: any."),
+    click.option("--oidc-subject-claim", "subject_claim", default="sub", show_default=True,
+                 envvar="HIVEMIND_HUB_OIDC_SUBJECT_CLAIM",
+                 help="The claim that identifies a person; it must never change or pass to somebody else."),
+    click.option("--oidc-name-claim", "name_claim", default="email", show_default=True,
+                 envvar="HIVEMIND_HUB_OIDC_NAME_CLAIM",
+                 help="The claim that names a person to the team; an e-mail address only if it is verified."),
+    click.option("--oidc-groups-claim", "groups_claim", default="groups", show_default=True,
+                 envvar="HIVEMIND_HUB_OIDC_GROUPS_CLAIM",
+                 help="The claim with the groups of a person."),
+    click.option("--oidc-group", "groups", multiple=True, metavar="GROUP=TEAM:ROLE", type=ListItem(),
+                 envvar="HIVEMIND_HUB_OIDC_GROUPS",
+                 help="Give a group a role in a team; * is everybody whom the rules below let in; may be repeated."),
+    click.option("--oidc-domain", "domains", multiple=True, metavar="DOMAIN", type=ListItem(),
+                 envvar="HIVEMIND_HUB_OIDC_DOMAINS",
+                 help="Let in only people with a verified e-mail address of this domain; may be repeated."),
+    click.option("--oidc-require", "required", multiple=True, metavar="CLAIM=VALUE", type=ListItem(),
+                 envvar="HIVEMIND_HUB_OIDC_REQUIRE", help="Let in only people with this claim; may be repeated."),
+    click.option("--login-minutes", default=60, show_default=True, type=click.IntRange(1, 1_440),
+                 envvar="HIVEMIND_HUB_LOGIN_MINUTES",
+                 help="Minutes until the provider is asked again whether a person is still in their groups."),
+)  # fmt: skip
 receipt_option = click.option(
     "--receipt-days", default=0, envvar="HIVEMIND_HUB_RECEIPT_DAYS", show_default=True, type=click.IntRange(0, 36_500),
     help="Days to keep receipts of recalls; 0 keeps them all.",
 )  # fmt: skip
-days_option = click.option("--days", default=90, show_default=True, help="Days until it expires.")
 
 commands = click.Group()
 
@@ -57,8 +93,8 @@ def command() -> None:
     """
 
 
-for group in (hub_admin.team, hub_admin.member, hub_admin.device, hub_admin.audit, hub_admin.epoch, hub_admin.compact):
-    command.add_command(group)
+for admin_command in hub_admin.COMMANDS:
+    command.add_command(admin_command)
 
 
 @command.command("serve")
@@ -117,23 +153,26 @@ def serve(
         raise InvalidInput("the hub answers to one name only; give the one that members use: --public-url https://…")
     authority = f"[{host}]" if ":" in host else host
     url = (public_url or f"{'https' if tls_cert else 'http'}://{authority}:{port}").rstrip("/")
-    team_host, http, uvicorn = import_team_host(), import_extra("hivemind.hub.http"), import_extra("uvicorn")
+    access, store, hub, worker = (
+        import_extra(f"hivemind.hub.{name}") for name in ("access", "store", "host", "worker")
+    )
+    http, uvicorn = import_extra("hivemind.hub.http"), import_extra("uvicorn")
     operations, admission = (import_extra(f"hivemind.hub.http.{name}") for name in ("operations", "admission"))
-    options = team_host.HubOptions(
+    options = store.HubOptions(
         backup_days=backup_days, replica=replica, connections=connections, pool_seconds=pool_timeout,
         lock_seconds=lock_timeout, statement_seconds=statement_timeout,
     )  # fmt: skip
-    limits = team_host.Limits(per_token=requests_per_minute, wrong_per_address=wrong_requests_per_minute)
-    issuer = make_issuer(team_host, url, **provider)
-    hub_host = team_host.Host.open(require_database(database), options, issuer=issuer, limits=limits)
+    limits = access.Limits(per_token=requests_per_minute, wrong_per_address=wrong_requests_per_minute)
+    issuer = _make_issuer(url, **provider)
+    hub_host = hub.Host.open(require_database(database), options, issuer=issuer, limits=limits)
     if token := hub_host.first_token():
         print_text(f"The admin's token, shown only now:\n\n    {token}\n")
-    processes = import_extra("hivemind.hub.worker").WorkerProcesses(workers, database, receipt_days)
+    processes = worker.WorkerProcesses(workers, database, receipt_days)
     note(f"The hub listens at {url}; requests are logged here as lines of JSON")
     print_text(f"Members join with:\n\n    hivemind team login {url}\n")
     if issuer:
         # The hub serves all the same, because members with tokens need no provider.
-        check_issuer(issuer)
+        _check_issuer(issuer)
     operations.log_to_stderr()
     try:
         uvicorn.run(
@@ -144,6 +183,45 @@ def serve(
     finally:
         processes.close()
         hub_host.close()
+
+
+def _make_issuer(
+    public_url: str, *, issuer: str, audience: str, parameters: tuple[str, ...],
+    required: tuple[str, ...], groups: tuple[str, ...], domains: tuple[str, ...], **options: Any,
+) -> Any:  # fmt: skip
+    """Return the identity provider that the options describe; None if they name none."""
+    if not issuer:
+        # Otherwise a misspelled variable would start a hub where nobody can sign in.
+        if groups or options["client_id"]:
+            raise InvalidInput("the identity provider is missing; give its --issuer https://…")
+        return None
+    if options["client_id"] and not groups:
+        raise InvalidInput(
+            "nobody could sign in, because no group has a role; give --oidc-group, such as engineers=team:writer"
+        )
+    issuer_class = import_extra("hivemind.hub.oidc").Issuer
+    return issuer_class(
+        url=issuer, audience=audience or public_url, parameters=_parse_pairs(parameters, "--oidc-parameter"),
+        required_claims=_parse_pairs(required, "--oidc-require"),
+        rules=tuple(map(issuer_class.parse_rule, groups)),
+        # Addresses are compared in lower case.
+        domains=tuple(domain.lower().removeprefix("@") for domain in domains), **options,
+    )  # fmt: skip
+
+
+def _check_issuer(issuer: Any) -> None:
+    """Warn if the identity provider does not answer, so that whoever starts the hub sees a wrong URL at once."""
+    try:
+        issuer.describe()
+    except Unavailable as error:
+        warn(f"nobody can sign in for now: {error}")
+
+
+def _parse_pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
+    pairs = dict(text.strip().split("=", 1) for text in texts if "=" in text)
+    if len(pairs) != len(texts):
+        raise InvalidInput(f"{option} takes NAME=VALUE, each name once")
+    return pairs
 
 
 @command.command("worker")
@@ -196,76 +274,3 @@ def status(database: str) -> None:
         for team in teams
     ]  # fmt: skip
     emit_rows(to_plain(teams), ["team", "passages", "without a vector", "search", "tables"], rows)
-
-
-@command.group("token", cls=CommandGroup)
-def token_group() -> None:
-    """Administer members' tokens, with --database or as a logged-in admin."""
-
-
-@token_group.command("create")
-@click.option("--name", required=True, help="The member's name.")
-@click.option("--role", required=True, type=click.Choice([role.value for role in Role]), help="What they may do.")
-@click.option("--agent", "is_agent", is_flag=True, help="For an agent: it can never approve or erase.")
-@days_option
-@admin_options
-def create_token(name: str, role: str, is_agent: bool, days: int, database: str, team: str) -> None:
-    """Create a token; it is shown only now.
-
-    \b
-    hivemind hub token create --name alice --role writer
-    hivemind hub token create --name ci-agent --role writer --agent --days 30
-    """
-    fields = {"name": name, "role": Role(role), "is_agent": is_agent, "days": days}
-    answer = as_admin(
-        database, team, lambda mind: {"token": mind.admin.tokens.issue(**fields)}, "POST /v1/tokens", fields
-    )
-    emit(answer, f"The token of {name}, shown only now:\n\n    {answer['token']}\n")
-
-
-@token_group.command("list")
-@admin_options
-def list_tokens(database: str, team: str) -> None:
-    """List the team's tokens, newest first.
-
-    \b
-    hivemind hub token list
-    """
-    tokens = as_admin(database, team, lambda mind: mind.admin.tokens.list(), "GET /v1/tokens")
-    rows = [
-        [t["id"], t["name"], t["role"] + (" (agent)" if t["is_agent"] else " (signed in)" if t["is_login"] else ""),
-         format_date(t["expires_at"]),
-         format_minute(t["last_used_at"]) if t["last_used_at"] else "never", "revoked" if t["revoked_at"] else ""]
-        for t in tokens
-    ]  # fmt: skip
-    emit_rows(tokens, ["id", "name", "role", "expires", "last used", ""], rows)
-
-
-@token_group.command("revoke")
-@click.argument("token", metavar="ID")
-@admin_options
-def revoke_token(token: str, database: str, team: str) -> None:
-    """Revoke a token at once, by its id or its member's name.
-
-    \b
-    hivemind hub token revoke alice
-    """
-    result = as_admin(database, team, lambda mind: mind.admin.tokens.revoke(token), f"DELETE /v1/tokens/{token}")
-    emit(result, f"Revoked {result['id']} of {result['name']}.")
-
-
-@token_group.command("rotate")
-@click.argument("token", metavar="ID")
-@days_option
-@admin_options
-def rotate_token(token: str, days: int, database: str, team: str) -> None:
-    """Replace a token with a new one and revoke the old one.
-
-    \b
-    hivemind hub token rotate alice
-    """
-    route = f"POST /v1/tokens/{token}/rotate"
-    answer = as_admin(
-        database, team, lambda mind: {"token": mind.admin.tokens.rotate(token, days)}, route, {"days": days}
-    )
-    emit(answer, f"The new token, shown only now:\n\n    {answer['token']}\n")

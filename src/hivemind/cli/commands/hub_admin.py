@@ -1,4 +1,4 @@
-"""``hivemind hub team``, ``member``, ``device``, ``audit``, ``epoch``, ``compact``: administer teams and their hub."""
+"""The commands below ``hivemind hub`` that administer a hub and its teams: tokens, limits, members, devices, epochs."""
 
 import importlib
 import json
@@ -13,7 +13,8 @@ from hivemind.cli.framework import CommandGroup
 from hivemind.cli.output import emit, emit_rows, print_field
 from hivemind.errors import InvalidInput, Unavailable
 from hivemind.model.codec import to_plain
-from hivemind.model.timestamps import format_minute
+from hivemind.model.team import Role
+from hivemind.model.timestamps import format_date, format_minute
 from hivemind.system import open_private
 from hivemind.text.clean import plural
 
@@ -25,6 +26,80 @@ admin_options = combine(
     database_option,
     click.option("--team", default="team", show_default=True, help="Which team, with --database."),
 )
+days_option = click.option("--days", default=90, show_default=True, help="Days until it expires.")
+
+
+@click.group("token", cls=CommandGroup)
+def token() -> None:
+    """Administer members' tokens, with --database or as a logged-in admin."""
+
+
+@token.command("create")
+@click.option("--name", required=True, help="The member's name.")
+@click.option("--role", required=True, type=click.Choice([role.value for role in Role]), help="What they may do.")
+@click.option("--agent", "is_agent", is_flag=True, help="For an agent: it can never approve or erase.")
+@days_option
+@admin_options
+def create_token(name: str, role: str, is_agent: bool, days: int, database: str, team: str) -> None:
+    """Create a token; it is shown only now.
+
+    \b
+    hivemind hub token create --name alice --role writer
+    hivemind hub token create --name ci-agent --role writer --agent --days 30
+    """
+    fields = {"name": name, "role": Role(role), "is_agent": is_agent, "days": days}
+    answer = _act_as_admin(
+        database, team, lambda mind: {"token": mind.admin.tokens.issue(**fields)}, "POST /v1/tokens", fields
+    )
+    emit(answer, f"The token of {name}, shown only now:\n\n    {answer['token']}\n")
+
+
+@token.command("list")
+@admin_options
+def list_tokens(database: str, team: str) -> None:
+    """List the team's tokens, newest first.
+
+    \b
+    hivemind hub token list
+    """
+    tokens = _act_as_admin(database, team, lambda mind: mind.admin.tokens.list(), "GET /v1/tokens")
+    rows = [
+        [t["id"], t["name"], t["role"] + (" (agent)" if t["is_agent"] else " (signed in)" if t["is_login"] else ""),
+         format_date(t["expires_at"]),
+         format_minute(t["last_used_at"]) if t["last_used_at"] else "never", "revoked" if t["revoked_at"] else ""]
+        for t in tokens
+    ]  # fmt: skip
+    emit_rows(tokens, ["id", "name", "role", "expires", "last used", ""], rows)
+
+
+@token.command("revoke")
+@click.argument("token", metavar="ID")
+@admin_options
+def revoke_token(token: str, database: str, team: str) -> None:
+    """Revoke a token at once, by its id or its member's name.
+
+    \b
+    hivemind hub token revoke alice
+    """
+    result = _act_as_admin(database, team, lambda mind: mind.admin.tokens.revoke(token), f"DELETE /v1/tokens/{token}")
+    emit(result, f"Revoked {result['id']} of {result['name']}.")
+
+
+@token.command("rotate")
+@click.argument("token", metavar="ID")
+@days_option
+@admin_options
+def rotate_token(token: str, days: int, database: str, team: str) -> None:
+    """Replace a token with a new one and revoke the old one.
+
+    \b
+    hivemind hub token rotate alice
+    """
+    route = f"POST /v1/tokens/{token}/rotate"
+    answer = _act_as_admin(
+        database, team, lambda mind: {"token": mind.admin.tokens.rotate(token, days)}, route, {"days": days}
+    )
+    emit(answer, f"The new token, shown only now:\n\n    {answer['token']}\n")
 
 
 @click.group("team", cls=CommandGroup)
@@ -41,7 +116,7 @@ def create_team(name: str, database: str) -> None:
     \b
     hivemind hub team create payments --database postgresql://hub@localhost/hub
     """
-    token = _on_host(database, lambda host: host.found_team(name))
+    token = _use_host(database, lambda host: host.found_team(name))
     emit({"team": name, "token": token}, f"The admin's token, shown only now:\n\n    {token}\n")
 
 
@@ -53,7 +128,7 @@ def list_teams(database: str) -> None:
     \b
     hivemind hub team list --database postgresql://hub@localhost/hub
     """
-    names = _on_host(database, lambda host: host.list_teams())
+    names = _use_host(database, lambda host: host.list_teams())
     emit_rows(names, ["team"], [[name] for name in names], if_empty="No team yet: hivemind hub team create NAME")
 
 
@@ -65,7 +140,7 @@ def show_team(database: str, team: str) -> None:
     \b
     hivemind hub team show
     """
-    _show_limits(as_admin(database, team, lambda mind: mind.admin.limits(), "GET /v1/team"))
+    _show_limits(_act_as_admin(database, team, lambda mind: mind.admin.limits(), "GET /v1/team"))
 
 
 @team.command("set")
@@ -92,7 +167,9 @@ def set_limits(rename: str, database: str, team: str, **limits: int | None) -> N
         changes["name"] = rename
     if not changes:
         raise InvalidInput("nothing to change; give a limit, such as --lease-days 14")
-    _show_limits(as_admin(database, team, lambda mind: mind.admin.change_limits(**changes), "PATCH /v1/team", changes))
+    _show_limits(
+        _act_as_admin(database, team, lambda mind: mind.admin.change_limits(**changes), "PATCH /v1/team", changes)
+    )
 
 
 @team.command("export")
@@ -113,7 +190,7 @@ def export_team(output: str, team: str, database: str) -> None:
                 file.write(line + "\n")
         return count
 
-    count = _in_team(require_database(database), team, write)
+    count = _use_team(require_database(database), team, write)
     emit({"team": team, "memories": count, "file": output}, f"Wrote {plural(count, 'memory')} to {output}.")
 
 
@@ -131,7 +208,7 @@ def delete_team(name: str, database: str, yes: bool) -> None:
     """
     require_database(database)
     confirm(f"Delete the team {name} and all its memories from this hub, for good?", yes=yes)
-    _on_host(database, lambda host: host.delete_team(name))
+    _use_host(database, lambda host: host.delete_team(name))
     emit({"deleted": name}, f"Deleted the team {name}.")
 
 
@@ -158,14 +235,14 @@ def remove_member(name: str, everywhere: bool, database: str, team: str) -> None
     hivemind hub member remove alice@example.com --everywhere --database postgresql://hub@localhost/hub
     """
     if everywhere:
-        removals = to_plain(_on_host(database, lambda host: host.remove_everywhere(name)))
+        removals = to_plain(_use_host(database, lambda host: host.remove_everywhere(name)))
         whole = {
             part: [ended for removal in removals.values() for ended in removal[part]] for part in ("tokens", "devices")
         }
         _show_removal({**whole, "teams": list(removals)}, f"{name} from {plural(len(removals), 'team')}")
         return
     route = f"DELETE /v1/members/{quote(name, safe='')}"
-    _show_removal(as_admin(database, team, lambda mind: mind.admin.remove_member(name), route), name)
+    _show_removal(_act_as_admin(database, team, lambda mind: mind.admin.remove_member(name), route), name)
 
 
 @member.command("return")
@@ -182,10 +259,10 @@ def return_member(name: str, everywhere: bool, database: str, team: str) -> None
     hivemind hub member return alice@example.com --everywhere --database postgresql://hub@localhost/hub
     """
     if everywhere:
-        person = _on_host(database, lambda host: host.return_everywhere(name))
+        person = _use_host(database, lambda host: host.return_everywhere(name))
     else:
         route = f"POST /v1/members/{quote(name, safe='')}/return"
-        person = as_admin(database, team, lambda mind: {"name": mind.admin.return_member(name)}, route)["name"]
+        person = _act_as_admin(database, team, lambda mind: {"name": mind.admin.return_member(name)}, route)["name"]
     emit({"name": person}, f"{person} may sign in again.")
 
 
@@ -202,7 +279,7 @@ def list_devices(database: str, team: str) -> None:
     \b
     hivemind hub device list
     """
-    devices = as_admin(database, team, lambda mind: mind.devices(), "GET /v1/devices")
+    devices = _act_as_admin(database, team, lambda mind: mind.devices(), "GET /v1/devices")
     rows = [
         [d["id"][:8], d["person"], format_minute(d["last_seen_at"]), f"{d['behind']:,}", f"{d['erasures']:,}"]
         for d in devices
@@ -223,7 +300,7 @@ def remove_device(device: str, database: str, team: str) -> None:
     hivemind hub device remove 3f9a2c1e
     """
     route = f"DELETE /v1/devices/{device}"
-    _show_removal(as_admin(database, team, lambda mind: mind.admin.remove_device(device), route), device)
+    _show_removal(_act_as_admin(database, team, lambda mind: mind.admin.remove_device(device), route), device)
 
 
 @click.command("audit")
@@ -266,7 +343,7 @@ def _read_acts(database: str, team: str, limit: int) -> list[dict[str, Any]]:
 
 def _read_acts_before(database: str, team: str, before: int) -> Any:
     route = f"GET /v1/administration?before={before}&limit={PAGE_ACTS}"
-    return as_admin(
+    return _act_as_admin(
         database, team, lambda mind: mind.admin.record_of_administration(before=before, limit=PAGE_ACTS), route
     )
 
@@ -284,7 +361,7 @@ def list_epochs(database: str, team: str) -> None:
     \b
     hivemind hub epoch list
     """
-    epochs = as_admin(database, team, lambda mind: mind.admin.epochs(), "GET /v1/epochs")
+    epochs = _act_as_admin(database, team, lambda mind: mind.admin.epochs(), "GET /v1/epochs")
     rows = [[format_minute(e["began_at"]), e["why"], f"{e['returned']:,}"] for e in epochs]
     emit_rows(epochs, ["began", "why", "entries that devices sent back"], rows)
 
@@ -300,7 +377,7 @@ def begin_epoch(database: str) -> None:
     \b
     hivemind hub epoch begin --database postgresql://hub@localhost/hub
     """
-    count = _on_host(database, lambda host: host.begin_epochs())
+    count = _use_host(database, lambda host: host.begin_epochs())
     emit({"teams": count}, f"A new epoch began for {plural(count, 'team')}.")
 
 
@@ -318,7 +395,7 @@ def compact(database: str, yes: bool) -> None:
     """
     require_database(database)
     confirm("Requests have to wait while tables are rewritten. Continue?", yes=yes)
-    _on_host(database, lambda host: host.hub.compact())
+    _use_host(database, lambda host: host.hub.compact())
     emit({"compacted": True}, "Rewrote the tables.")
 
 
@@ -339,10 +416,10 @@ def _show_removal(removal: dict[str, Any], what: str) -> None:
     emit(removal, f"Removed {what}: {devices} removed, {tokens} revoked.")
 
 
-def as_admin(database: str, team: str, do: Callable[[Any], Any], route: str, body: Any = None) -> Any:
+def _act_as_admin(database: str, team: str, do: Callable[[Any], Any], route: str, body: Any = None) -> Any:
     """Do something in the database where its address is given, else by HTTP as who is logged in; return it as JSON."""
     if database:
-        return to_plain(_in_team(database, team, do))
+        return to_plain(_use_team(database, team, do))
     with open_mind() as mind:
         hub = mind.team.hub
     if hub is None:
@@ -351,23 +428,26 @@ def as_admin(database: str, team: str, do: Callable[[Any], Any], route: str, bod
     return hub.request(method, path, body)
 
 
-def _in_team(database: str, team: str, do: Callable[[Any], Any]) -> Any:
+def _use_team(database: str, team: str, do: Callable[[Any], Any]) -> Any:
     """Do something with a team's memory by the hub's database."""
 
     def open_team(host: Any) -> Any:
         with host.mind(host.owner_of(team)) as mind:
             return do(mind)
 
-    return _on_host(database, open_team)
+    return _use_host(database, open_team)
 
 
-def _on_host(database: str, do: Callable[[Any], Any]) -> Any:
+def _use_host(database: str, do: Callable[[Any], Any]) -> Any:
     """Do something on a hub by its database."""
-    host = import_team_host().Host.open(require_database(database))
+    host = import_extra("hivemind.hub.host").Host.open(require_database(database))
     try:
         return do(host)
     finally:
         host.close()
+
+
+COMMANDS: tuple[click.Command, ...] = (token, team, member, device, audit, epoch, compact)
 
 
 def require_database(database: str) -> str:
@@ -375,11 +455,6 @@ def require_database(database: str) -> str:
     if not database:
         raise InvalidInput("the hub's database is missing; give --database postgresql://…")
     return database
-
-
-def import_team_host() -> Any:
-    """Import the hub, which needs the packages of the extra ``hub``."""
-    return import_extra("hivemind.hub.host")
 
 
 def import_extra(module: str) -> Any:
