@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING, NamedTuple, Never
 
 from hivemind import background
 from hivemind.embedding.lazy_embedder import LazyEmbedder
@@ -18,7 +18,7 @@ from hivemind.model.events import Event, RepositorySeen, WriteRefused
 from hivemind.model.ids import MemoryId, derive_id
 from hivemind.model.memory import Channel, Kind, Memory, Status, Writer
 from hivemind.model.metadata import MetadataValue, validate_metadata
-from hivemind.model.recall import Detail, Query
+from hivemind.model.recall import Detail, Query, WaitingSession
 from hivemind.model.scope import Repository, Scope, Visibility
 from hivemind.model.timestamps import When
 from hivemind.settings import Settings
@@ -56,6 +56,14 @@ INDEXING_PAUSE_SECONDS = 60.0
 """A process starts indexing in the background at most this often."""
 
 
+class ReceiptSpool(NamedTuple):
+    """How receipts are left in the spool and read there; both functions take the folder first."""
+
+    leave_receipt: Callable[[str, Event], None]
+    read_session: Callable[[str, str], WaitingSession]
+    """Reads the lines of a session id."""
+
+
 class Context:
     """The context of all components, with the rules they share: who may see and change what."""
 
@@ -69,6 +77,7 @@ class Context:
         embedder: LazyEmbedder | None = None,
         *,
         redact: Callable[[str], str],
+        spool: ReceiptSpool,
         is_hurried: bool = False,
     ) -> None:
         self.store = store
@@ -78,6 +87,7 @@ class Context:
         self.embedder = embedder or LazyEmbedder(settings.model, self.home)
         self.is_hurried = is_hurried
         """Whether an agent waits for this process, so that nothing may wait for others."""
+        self.spool = spool
         self.has_waiting_lines = False
         """Whether something is left in the spool that could not be recorded yet."""
         self._indexing_started_at = -math.inf

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hivemind.agents.writers import identify_writer
 from hivemind.code.checkout import Checkout
 from hivemind.code.repository import identify
-from hivemind.context import Clock, Context, utc_now
+from hivemind.context import Clock, Context, ReceiptSpool, utc_now
 from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.erase import unfinished
 from hivemind.errors import StoreOutdated, StoreUnwritable
@@ -57,6 +57,11 @@ if TYPE_CHECKING:
 
 MOST_BYTES_IN_A_HURRY = 1_000_000
 """Of the spool that a hook records itself, in a tenth of a second."""
+# Hardly ever needed, and a hook pays for each import.
+RECEIPT_SPOOL = ReceiptSpool(
+    leave_receipt=when_called("sessions.intake", "leave_receipt"),
+    read_session=when_called("sessions.intake", "read_session"),
+)
 
 
 def make_context(
@@ -73,7 +78,9 @@ def make_context(
     # The store knows the ids that the repository had before.
     checkout = Checkout.of(repository, store.db, settings.home, is_hurried=is_hurried)
     redact = build_redaction(os.environ)
-    return Context(store, settings, checkout, author, clock, embedder, redact=redact, is_hurried=is_hurried)
+    return Context(
+        store, settings, checkout, author, clock, embedder, redact=redact, spool=RECEIPT_SPOOL, is_hurried=is_hurried
+    )
 
 
 def component(module: str, name: str) -> "cached_property[Any]":

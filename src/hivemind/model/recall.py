@@ -6,6 +6,7 @@ from typing import overload
 
 from hivemind.model.code import RelatedFile, SharedSession
 from hivemind.model.dataclass import dataclass
+from hivemind.model.events import Event
 from hivemind.model.ids import EventId, MemoryId, ReceiptId, SessionId, Timestamp
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata
@@ -194,6 +195,16 @@ class Receipt:
     why: str
     occasion: str = ""
     """The ``Occasion`` at which it was told; empty for briefs, prompts and questions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingSession:
+    """What the spool has of a session, because nobody could write to the store."""
+
+    receipts: tuple[Event, ...] = ()
+    last_compaction: str = ""
+    """When its context was last compacted or cleared; empty if the spool does not say."""
+    last_prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

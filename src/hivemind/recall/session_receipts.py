@@ -3,19 +3,15 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hivemind.context import Context
 from hivemind.errors import StoreUnwritable
 from hivemind.model.events import Event, MemoriesRecalled, ShownMemory, ShownSessionPassage
 from hivemind.model.ids import ReceiptId
-from hivemind.model.recall import Occasion, Recall, Receipt
+from hivemind.model.recall import Occasion, Recall, Receipt, WaitingSession
 from hivemind.model.scope import Scope, Visibility
 from hivemind.store.database import READER_SECONDS
 from hivemind.store.projections import receipts, sessions
-
-if TYPE_CHECKING:
-    from hivemind.sessions.intake import WaitingSession
 
 
 class SessionReceipts:
@@ -66,11 +62,8 @@ class SessionReceipts:
                 raise
             if context.store.directory == context.home:
                 context.has_waiting_lines = True
-                # Imported here for the same reason as below.
-                from hivemind.sessions import intake
-
                 with suppress(OSError):
-                    intake.leave_receipt(str(context.home), event)
+                    context.spool.leave_receipt(str(context.home), event)
 
     def list_told_ids(self) -> tuple[str, ...]:
         """List the ids of the memories that this session was shown since its last compaction."""
@@ -92,12 +85,9 @@ class SessionReceipts:
             lines += [line for event in waiting.receipts for line in receipts.list_lines(event)]
         return [line for line in lines if line.at > since]
 
-    def read_waiting(self) -> "WaitingSession | None":
+    def read_waiting(self) -> WaitingSession | None:
         """Read what the spool has of the author's session; None unless something could not be recorded."""
         context = self._context
         if context.home is None or not context.has_waiting_lines:
             return None
-        # Hardly ever needed, and a hook pays for each import.
-        from hivemind.sessions import intake
-
-        return intake.read_session(str(context.home), context.author.session_id)
+        return context.spool.read_session(str(context.home), context.author.session_id)

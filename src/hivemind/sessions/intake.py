@@ -13,6 +13,7 @@ from hivemind.model import timestamps
 from hivemind.model.events import NAME_BY_FACT, Event, MemoriesRecalled, ObservationMade, encode_fact, find_shape_error
 from hivemind.model.free_text import change_text
 from hivemind.model.ids import EventId
+from hivemind.model.recall import WaitingSession
 from hivemind.model.scope import Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, ObservationKind, SkippedInput
 from hivemind.sessions import spool
@@ -36,16 +37,6 @@ class Arrival:
     at: str
     directory: str
     fact: ObservationMade
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingSession:
-    """What the spool has of a session."""
-
-    receipts: tuple[Event, ...] = ()
-    last_compaction: str = ""
-    """When its context was last compacted or cleared; empty if the spool does not say."""
-    last_prompt: str = ""
 
 
 def parse_spool_lines(lines: Iterable[SpoolLine]) -> Iterator[Arrival | SkippedInput]:
@@ -145,7 +136,7 @@ def parse_receipt(line: SpoolLine) -> Event:
 
 
 def read_session(directory: str, session_id: str) -> WaitingSession:
-    """Read what the spool has of a session, because nobody could write to the store."""
+    """Read what the spool has of a session."""
     # Most lines are of other sessions, and looking for the id takes a hundredth of the time of parsing.
     lines = [line for line in spool.read_waiting_lines(directory) if session_id in line[3]]
     receipts: list[Event] = []
