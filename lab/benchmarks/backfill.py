@@ -12,7 +12,7 @@ from pathlib import Path
 from hivemind import Hivemind
 from hivemind.agents import callers
 from hivemind.model.memory import Channel, Writer
-from hivemind.sessions import backfill
+from hivemind.sessions.transcripts import Transcript, find_transcripts, read_observations
 from hivemind.settings import Settings
 from lab.benchmarks.measure import cpu_and_wall
 
@@ -24,14 +24,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         home = Path(sys.argv[1]) if len(sys.argv) > 1 else make_sessions(root / "user")
-        transcripts = backfill.find_transcripts(home, callers.NAMES, None)
+        transcripts = find_transcripts(home, callers.NAMES, None)
         megabytes = sum(transcript.size for transcript in transcripts) / 1e6
         settings = Settings(home=root / "home", person="benchmark")
         writer = Writer(actor="benchmark", channel=Channel.PERSON)
         with Hivemind.open(directory=root, settings=settings, writer=writer) as mind:
             work = {
                 "json.loads": lambda: parse(transcripts),
-                "read": lambda: sum(1 for _ in backfill.read_observations(transcripts, lambda session: False)),
+                "read": lambda: sum(1 for _ in read_observations(transcripts, lambda session: False)),
                 "backfill": lambda: mind.sessions.import_transcripts(home=home),
                 "again": lambda: mind.sessions.import_transcripts(home=home),
             }
@@ -46,7 +46,7 @@ def main() -> None:
             print(f"{stats.observations:,} observations, store {stats.bytes / 1e6:.1f} MB")
 
 
-def parse(transcripts: list[backfill.Transcript]) -> int:
+def parse(transcripts: list[Transcript]) -> int:
     """Parse each line as JSON, the least that any import must do, and return the number of lines."""
     lines = 0
     for transcript in transcripts:

@@ -11,7 +11,7 @@ import pytest
 
 from hivemind.agents.agent import get_agent
 from hivemind.model.session import Observation, ObservationKind, SkippedInput
-from hivemind.sessions import backfill
+from hivemind.sessions.transcripts import find_transcripts
 
 T = "2026-03-01T10:00:00.000Z"
 MS = 1772359200000
@@ -310,8 +310,8 @@ def test_transcripts_are_found_and_older_ones_left_out(name: str, tmp_path: Path
     path = KEEPERS[name](tmp_path)
     os.utime(path, (1_700_000_000, 1_700_000_000))
 
-    found = backfill.find_transcripts(tmp_path, [name], None)
-    recent = backfill.find_transcripts(tmp_path, [name], datetime(2026, 1, 1, tzinfo=UTC))
+    found = find_transcripts(tmp_path, [name], None)
+    recent = find_transcripts(tmp_path, [name], datetime(2026, 1, 1, tzinfo=UTC))
 
     assert [one.path for one in found] == [path]
     assert recent == []

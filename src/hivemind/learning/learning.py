@@ -25,10 +25,11 @@ from hivemind.model.reports import BackfillReport
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import Observation, Session, SkippedInput
 from hivemind.recall.actions import find_for_failure
-from hivemind.sessions import backfill, quarantine
+from hivemind.sessions import quarantine
 from hivemind.sessions.observations import Observations, pages
 from hivemind.sessions.quarantine import set_aside
 from hivemind.sessions.sessions import find_session
+from hivemind.sessions.transcripts import find_session_transcripts, read_observations
 from hivemind.store import log, projector
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import sessions
@@ -212,12 +213,10 @@ class Learning:
         # A session that came from its transcript is complete already.
         if not came_by_hook(session.id):
             return
-        transcripts = backfill.find_session_transcripts(
+        transcripts = find_session_transcripts(
             Path.home(), session.agent, session.id, timestamps.parse_timestamp(session.started_at)
         )
-        steps = (
-            step for step in backfill.read_observations(transcripts, came_by_hook) if isinstance(step, Observation)
-        )
+        steps = (step for step in read_observations(transcripts, came_by_hook) if isinstance(step, Observation))
         own_steps = ((step, session.repo) for step in steps if step.session_id == session.id)
         unreadable: deque[SkippedInput] = deque()
         Observations(context).record_all(own_steps, replace(factory, redact=str), context.factory.redact, unreadable)

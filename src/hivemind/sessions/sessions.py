@@ -16,10 +16,17 @@ from hivemind.model.memory import Memory
 from hivemind.model.recall import Query, Recall
 from hivemind.model.reports import BackfillReport
 from hivemind.model.session import Handover, Observation, Session, SessionState, SkippedInput
-from hivemind.sessions import backfill, quarantine
 from hivemind.sessions import handover as handovers
+from hivemind.sessions import quarantine
 from hivemind.sessions.observations import Observations, Placed, PruneReport
 from hivemind.sessions.quarantine import set_aside
+from hivemind.sessions.transcripts import (
+    Transcript,
+    cache_redaction,
+    find_transcripts,
+    read_observations,
+    summarise_reason,
+)
 from hivemind.store import log
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories, sessions
@@ -115,7 +122,7 @@ class Sessions:
         ``here`` imports only sessions of the current repository.
         """
         context, begin = self._context, self._context.past(since)
-        transcripts = backfill.find_transcripts(
+        transcripts = find_transcripts(
             home or Path.home(), [*names] or callers.NAMES, timestamps.parse_timestamp(begin) if begin else None
         )
         # What is recorded here has been redacted already, before it was trimmed.
@@ -123,11 +130,11 @@ class Sessions:
         skip_counts: Counter[str] = Counter()
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
         came_by_hook = partial(log.has_hook_observations, context.store.db)
-        items = backfill.read_observations(transcripts, came_by_hook, begin, _by_bytes(transcripts, progress))
+        items = read_observations(transcripts, came_by_hook, begin, _by_bytes(transcripts, progress))
         counts: Counter[str] = Counter()
         observations = self._locate(_readable(items, skip_counts, unreadable), counts, here=here)
         new = self._observations.record_all(
-            observations, factory, backfill.cache_redaction(context.factory.redact), unreadable, dry_run=dry_run
+            observations, factory, cache_redaction(context.factory.redact), unreadable, dry_run=dry_run
         )
         lesson_count = 0
         if not dry_run:
@@ -172,12 +179,12 @@ def _readable(
         if isinstance(item, Observation):
             yield item
             continue
-        skip_counts[backfill.summarise_reason(item)] += 1
+        skip_counts[summarise_reason(item)] += 1
         if item.raw:
             unreadable.append(item)
 
 
-def _by_bytes(transcripts: Iterable[backfill.Transcript], progress: Progress) -> Callable[[int], None]:
+def _by_bytes(transcripts: Iterable[Transcript], progress: Progress) -> Callable[[int], None]:
     """Make a function that reports progress in bytes, one file at a time."""
     total, bytes_read = sum(transcript.size for transcript in transcripts), 0
 
