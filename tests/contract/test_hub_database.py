@@ -15,13 +15,14 @@ from hivemind import Hivemind, Scope
 from hivemind.errors import NotFound, Refused, StoreError, StoreTooNew, Unavailable
 from hivemind.hivemind import make_context
 from hivemind.hub import access
+from hivemind.hub.access import AdmittedMember
 from hivemind.hub.postgres import connect, migrate, translate_sql
 from hivemind.hub.store import Hub, HubStore
 from hivemind.hub.worker import HubWorker
 from hivemind.model.events import MemoriesRecalled
 from hivemind.model.recall import SHIPPED_MODEL, Query
 from hivemind.model.scope import Repository, Visibility
-from hivemind.model.team import AdmittedMember, Role, TeamMember
+from hivemind.model.team import Role, TeamMember
 from hivemind.settings import Settings
 from hivemind.store import log
 from hivemind.store.projections import memories, receipts, sessions, vectors, words

@@ -6,8 +6,7 @@ import pytest
 
 from hivemind.hub.access import Limits
 from hivemind.hub.store import Hub
-from hivemind.model.login import TOKEN_PREFIX
-from hivemind.model.team import Role
+from hivemind.model.team import TOKEN_PREFIX, Role
 from tests.hub.serving import Served
 
 MEMORY = {"text": "Deploys run from the release branch", "repo": "github.com/acme/api"}

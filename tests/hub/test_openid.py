@@ -25,8 +25,7 @@ from hivemind.hub import access
 from hivemind.hub.host import Host
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import Hub
-from hivemind.model.login import LoginRequest, hash_nonce, hash_token, new_token
-from hivemind.model.team import Role
+from hivemind.model.team import LoginRequest, Role, hash_nonce, hash_token, new_token
 from hivemind.settings import Settings
 
 AUDIENCE, CLIENT_ID = "https://hub.example", "hivemind"

@@ -24,10 +24,9 @@ from hivemind.hivemind import make_context
 from hivemind.hub.host import Host
 from hivemind.hub.oidc import GroupRule, Issuer
 from hivemind.hub.store import Hub
-from hivemind.model.login import LoginRequest, Revocation, hash_nonce, hash_token, new_token
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Scope
-from hivemind.model.team import Role, SyncResult
+from hivemind.model.team import LoginRequest, Revocation, Role, SyncResult, hash_nonce, hash_token, new_token
 from hivemind.paths import HUB_FILE
 from hivemind.settings import Settings
 from hivemind.store.store import Store

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from hivemind.erase.unfinished import ErasurePlan, save_plan
 from hivemind.maintenance import crash_report
-from hivemind.model.login import ProviderOptions
 from hivemind.model.memory import Channel
 from hivemind.model.session import SkippedInput
+from hivemind.model.team import ProviderOptions
 from hivemind.sessions import brief_marker, quarantine, spool
 from hivemind.store import disk_space
 from hivemind.store.store import FILE

@@ -15,8 +15,7 @@ from hivemind.errors import InvalidInput, NotFound
 from hivemind.model.codec import from_row
 from hivemind.model.events import Event, TeamAdministered
 from hivemind.model.ids import derive_id
-from hivemind.model.login import hash_token, new_token
-from hivemind.model.team import AdminAction, AdmittedMember, Refusal, Role, TeamMember, Token
+from hivemind.model.team import AdminAction, Role, TeamMember, Token, hash_token, new_token
 from hivemind.model.timestamps import format_date, format_timestamp
 from hivemind.store.database import Database
 from hivemind.text.clean import validate_label
@@ -43,6 +42,28 @@ INSERT_TOKEN = (
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '')"
 )
 COLUMNS = "id, name, role, is_agent, created_at, expires_at, revoked_at, last_used_at, person <> '' AS is_login"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A request that the hub refused."""
+
+    at: str
+    who: str
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmittedMember:
+    """A member whose token the hub accepted."""
+
+    team: str
+    member: TeamMember
+    token: str = ""
+    """The id of the token, never the token itself."""
+    until: str = ""
+    """When a login by an identity provider expires; for our own tokens the database has the date."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,18 @@
 """What an admin of a team may do on its hub: tokens, devices, members, limits, and the record of all that."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hivemind.context import Context
 from hivemind.errors import AmbiguousId, InvalidInput, NotFound, Refused
 from hivemind.hub import access, sign_in
+from hivemind.hub.access import Refusal
+from hivemind.hub.epochs import LogEpoch
 from hivemind.hub.store import HubStore
 from hivemind.model.codec import from_row
 from hivemind.model.scope import Visibility
-from hivemind.model.team import AdminAction, Device, LogEpoch, Refusal, Removal, TeamLimits
+from hivemind.model.team import AdminAction, Device
 from hivemind.store import log, sync_state
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
@@ -19,6 +21,31 @@ from hivemind.transfer import export
 FACT = "team.administered"
 EVERYTHING = Visibility(repos=("",), everywhere=True)
 """A hub has no repository of its own; all of the team's memories are visible."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamLimits:
+    """The name and limits of a team."""
+
+    name: str
+    lease_days: int
+    """How long a device may use the team's memories without a sync."""
+    max_devices: int
+    """For each member."""
+    max_entries: int
+    """In the team's log; 0 for no limit."""
+    refusal_days: int
+    """How long refused requests are kept."""
+    review_edits: bool = False
+    """Whether a reviewer must agree before an edit of somebody else's memory counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What the removal of a device or a member ended."""
+
+    tokens: tuple[str, ...]
+    devices: tuple[str, ...]
 
 
 class TeamAdmin:

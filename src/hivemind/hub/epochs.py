@@ -11,12 +11,27 @@ from dataclasses import dataclass, replace
 
 from hivemind.errors import NotFound
 from hivemind.model.codec import from_row
-from hivemind.model.team import Bookmark, ChainHead, LogEpoch
+from hivemind.model.team import Bookmark, ChainHead
 from hivemind.store import log, sync_state
 from hivemind.store.database import Database
 
 FIRST, MOVED, ASKED = "first", "the database was restored or failed over", "an operator asked for it"
 CONTRADICTED = "a device has entries that the database lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEpoch:
+    """A time in which the positions of a team's log are unambiguous; a restored database begins a new one."""
+
+    id: str
+    chain: str
+    """The chain that the hub writes in it."""
+    began_at: str
+    base: int
+    """Entries up to this position are the same as in the epoch before."""
+    why: str
+    returned: int
+    """Entries that devices sent back in it because the database had lost them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,18 +15,27 @@ from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import AccessRevoked, InvalidInput, NotFound, RateLimited, Refused, Unauthenticated
 from hivemind.hivemind import Mind, make_context
 from hivemind.hub import access, sign_in
-from hivemind.hub.access import DeviceRegister, Limits, RequestCounter
-from hivemind.hub.administration import TeamAdmin
+from hivemind.hub.access import AdmittedMember, DeviceRegister, Limits, RequestCounter
+from hivemind.hub.administration import Removal, TeamAdmin
 from hivemind.hub.epochs import ASKED
 from hivemind.hub.exchange import Exchange
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.sign_in import HubSignIn
 from hivemind.hub.store import DEFAULT_OPTIONS, Hub, HubOptions, HubStore
 from hivemind.memory.lifecycle import Memories
-from hivemind.model.login import TOKEN_PREFIX, Identity, LoginRequest, LoginResult, ProviderOptions
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository, Scope
-from hivemind.model.team import AdminAction, AdmittedMember, Device, Removal, Role, TeamMember
+from hivemind.model.team import (
+    TOKEN_PREFIX,
+    AdminAction,
+    Device,
+    Identity,
+    LoginRequest,
+    LoginResult,
+    ProviderOptions,
+    Role,
+    TeamMember,
+)
 from hivemind.model.timestamps import format_timestamp
 from hivemind.model.wire import UNSTORABLE
 from hivemind.review.history import History

@@ -11,8 +11,7 @@ from typing import Any
 import jwt
 
 from hivemind.errors import InvalidInput, Unauthenticated, Unavailable
-from hivemind.model.login import Identity, ProviderOptions, hash_nonce
-from hivemind.model.team import Role
+from hivemind.model.team import Identity, ProviderOptions, Role, hash_nonce
 from hivemind.text.clean import validate_label
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]

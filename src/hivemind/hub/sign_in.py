@@ -13,12 +13,22 @@ from urllib.parse import parse_qsl, urlencode
 from hivemind.context import Clock
 from hivemind.errors import AccessRevoked, Refused, Unauthenticated, Unavailable
 from hivemind.hub import access
+from hivemind.hub.access import AdmittedMember
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import Hub
 from hivemind.model.codec import from_row
 from hivemind.model.ids import derive_id
-from hivemind.model.login import Identity, LoginRequest, LoginResult, digest_proof, hash_token, new_token
-from hivemind.model.team import AdminAction, AdmittedMember, Role, TeamMember
+from hivemind.model.team import (
+    AdminAction,
+    Identity,
+    LoginRequest,
+    LoginResult,
+    Role,
+    TeamMember,
+    digest_proof,
+    hash_token,
+    new_token,
+)
 from hivemind.model.timestamps import format_timestamp
 from hivemind.store.database import Database
 from hivemind.sync.hub_login import SignInAttempt

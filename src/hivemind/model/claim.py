@@ -62,26 +62,3 @@ class Proposal:
         # Not of the text: detectors word the same finding differently from version to version.
         evidence = [part for source in self.sources for part in (source.session_id, source.event, source.commit)]
         return MemoryId(derive_id("proposal", self.detector, *evidence, self.sources[0].quote))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignNote:
-    """What an agent or another memory tool has stored on its own; a person decides whether it is correct."""
-
-    text: str
-    origin: str = ""
-    """The agent or tool that stored it."""
-    kind: Kind = Kind.FACT
-    scope: Scope = Scope.PROJECT
-    repo: str = ""
-    """The repository it is about; empty if it is about the person."""
-    file: str = ""
-    lines: str = ""
-    written_at: Timestamp = ""
-    """When it was written; empty if nobody knows."""
-    links: tuple[str, ...] = ()
-
-    @property
-    def memory_id(self) -> MemoryId:
-        """The same id for the same text in the same place, so that reading it again changes nothing."""
-        return MemoryId(derive_id("note", self.origin, self.repo, self.file, self.text))

@@ -1,11 +1,20 @@
-"""Roles, devices, tokens, the administration of a team, and the messages between a hub and its devices."""
+"""Roles, devices and tokens of a team, and what its hub and its devices say to each other, also at a login."""
+
+import hashlib
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from enum import StrEnum
 
 from hivemind.model.dataclass import dataclass
+from hivemind.model.ids import derive_id
 from hivemind.model.scope import Choice
 from hivemind.model.wire import WireEntry
 
 LEASE_DAYS = 60
 """How long a device may use the team's memories without syncing, so that erasures reach it."""
+TOKEN_PREFIX = "hm_"
+"""Tells our own tokens from those of an identity provider, and lets scanners find them."""
 
 
 # Stored by name in tokens and in the team table.
@@ -79,21 +88,6 @@ class Bookmark:
     epoch: str = ""
     cursor: int = 0
     head: ChainHead | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogEpoch:
-    """A time in which the positions of a team's log are unambiguous; a restored database begins a new one."""
-
-    id: str
-    chain: str
-    """The chain that the hub writes in it."""
-    began_at: str
-    base: int
-    """Entries up to this position are the same as in the epoch before."""
-    why: str
-    returned: int
-    """Entries that devices sent back in it because the database had lost them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,28 +180,6 @@ class SyncResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TeamStatus:
-    """The state of sync between this store and its team."""
-
-    membership: Membership | None
-    waiting: int
-    """Entries that the hub does not have yet."""
-    lease_ends_at: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmittedMember:
-    """A member whose token the hub accepted."""
-
-    team: str
-    member: TeamMember
-    token: str = ""
-    """The id of the token, never the token itself."""
-    until: str = ""
-    """When a login by an identity provider expires; for our own tokens the database has the date."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     """A token of a team as it is listed; the secret was shown once and is not stored."""
 
@@ -227,16 +199,6 @@ class Token:
         return not self.revoked_at and self.expires_at > now
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """A request that the hub refused."""
-
-    at: str
-    who: str
-    what: str
-    why: str
-
-
 # Stored by name in the log.
 class AdminAction(Choice):
     """An act of administration."""
@@ -253,26 +215,103 @@ class AdminAction(Choice):
     EPOCH_BEGUN = "epoch begun"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TeamLimits:
-    """The name and limits of a team."""
+class Revocation(StrEnum):
+    """What became of the provider's refresh token when a person logged out."""
 
+    UNNEEDED = "unneeded"
+    """The store had none."""
+    DONE = "done"
+    UNSUPPORTED = "unsupported"
+    """The provider offers no way to end it."""
+    FAILED = "failed"
+    """The provider did not answer, or refused."""
+
+
+# From the hub and not from the provider, so that members need to know one address only.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderOptions:
+    """How a device reaches the identity provider of a hub."""
+
+    issuer: str
+    client_id: str
+    client_secret: str
+    """Empty for most providers. Every device gets it, so it protects nothing; Google asks for one all the same."""
+    scopes: str
+    parameters: dict[str, str]
+    """What the authorization request has besides, such as ``access_type=offline``."""
+    redirect_port: int
+    """The port of this machine that the browser comes back to; 0 for any free one."""
+    authorization_endpoint: str
+    token_endpoint: str
+    device_authorization_endpoint: str
+    """Empty if the provider has no device code flow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginRequest:
+    """A person's proof of who they are, and the token that their device wants to use from now on."""
+
+    id_token: str
+    token_hash: str
+    """Of a token that the device has made, so that a lost answer can be asked for again."""
+    nonce_secret: str = ""
+    """The nonce of the ID token is a hash of this: whoever else gets hold of the ID token cannot use it."""
+    previous_token: str = ""
+    """The token that is to be replaced; empty at a first login."""
+    team: str = ""
+    """The team's name; empty if the person is in one only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginResult:
+    """Who somebody is on the hub, and until when their token is valid."""
+
+    person: str
+    team: str
+    """The team of the token; empty if the person has to choose one of several."""
+    teams: dict[str, str]
+    """Every team of the person, with their role in it."""
+    seconds: int
+    """How long the token is valid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """A person or agent as the identity provider describes them."""
+
+    issuer: str
+    subject: str
     name: str
-    lease_days: int
-    """How long a device may use the team's memories without a sync."""
-    max_devices: int
-    """For each member."""
-    max_entries: int
-    """In the team's log; 0 for no limit."""
-    refusal_days: int
-    """How long refused requests are kept."""
-    review_edits: bool = False
-    """Whether a reviewer must agree before an edit of somebody else's memory counts."""
+    has_verified_name: bool
+    """Whether the name is an e-mail address that the provider has verified."""
+    roles: Mapping[str, Role]
+    """The role in each team that the groups give."""
+    expires_at: int
+    """When the token expires, in seconds since 1970."""
+    is_agent: bool = False
+
+    @property
+    def id(self) -> str:
+        """The same for the same subject, whatever it is called today."""
+        return derive_id("person", self.issuer, self.subject)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removal:
-    """What the removal of a device or a member ended."""
+def hash_nonce(secret: str) -> str:
+    """Return the nonce of a login whose secret only the device knows; the same hash as that of PKCE."""
+    return urlsafe_b64encode(hashlib.sha256(secret.encode()).digest()).rstrip(b"=").decode()
 
-    tokens: tuple[str, ...]
-    devices: tuple[str, ...]
+
+def new_token() -> str:
+    """Return a token that nobody can guess."""
+    # 32 bytes, so that a fast hash of it is as safe as a slow one.
+    return TOKEN_PREFIX + secrets.token_urlsafe(32)
+
+
+def hash_token(token: str) -> str:
+    """Return the hash by which the hub stores a token."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def digest_proof(id_token: str) -> str:
+    """Return what identifies an ID token, without its signature: of one text several are valid with some algorithms."""
+    return hashlib.sha256(id_token.rpartition(".")[0].encode()).hexdigest()

@@ -23,8 +23,7 @@ from hivemind.errors import (
 )
 from hivemind.model.codec import from_plain, to_plain
 from hivemind.model.dataclass import dataclass
-from hivemind.model.login import ProviderOptions
-from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Welcome
+from hivemind.model.team import Bookmark, ChainHead, LogPage, ProviderOptions, PushResult, Welcome
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 from hivemind.text.untrusted import parse_json
 

@@ -25,7 +25,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from hivemind.context import Clock
 from hivemind.errors import AccessRevoked, HivemindError, InvalidInput, Refused, Unauthenticated, Unavailable
-from hivemind.model.login import (
+from hivemind.model.team import (
     LoginRequest,
     LoginResult,
     ProviderOptions,

@@ -13,10 +13,9 @@ from hivemind.memory.claims import accept_claim, record_claim, strip_local_refer
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
-from hivemind.model.login import ProviderOptions, Revocation
 from hivemind.model.memory import Channel, Memory, Source, Status, Trust
 from hivemind.model.scope import Scope
-from hivemind.model.team import SyncResult, TeamStatus
+from hivemind.model.team import Membership, ProviderOptions, Revocation, SyncResult
 from hivemind.paths import HUB_FILE
 from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
@@ -36,6 +35,16 @@ if TYPE_CHECKING:
 
 CHANNEL_BY_TRUST = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: Channel.PERSON}
 """The channel of a published copy, so that it is trusted no more than its original."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamStatus:
+    """The state of sync between this store and its team."""
+
+    membership: Membership | None
+    waiting: int
+    """Entries that the hub does not have yet."""
+    lease_ends_at: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 from hivemind.code.repository import is_directory
-from hivemind.model.claim import ForeignNote
+from hivemind.model.dataclass import dataclass
+from hivemind.model.ids import MemoryId, Timestamp, derive_id
 from hivemind.model.memory import Kind
 from hivemind.model.scope import KnownTrees, Scope
 from hivemind.model.timestamps import format_timestamp
@@ -54,6 +55,29 @@ VSCODE_USERS = (".config/Code/User", "Library/Application Support/Code/User", ".
 VSCODE_WORKSPACES = "workspaceStorage/*/GitHub.copilot-chat/memory-tool/memories/repo/**/*.md"
 VSCODE_PERSON = "globalStorage/github.copilot-chat/memory-tool/memories/*.md"
 NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignNote:
+    """What an agent or another memory tool has stored on its own; a person decides whether it is correct."""
+
+    text: str
+    origin: str = ""
+    """The agent or tool that stored it."""
+    kind: Kind = Kind.FACT
+    scope: Scope = Scope.PROJECT
+    repo: str = ""
+    """The repository it is about; empty if it is about the person."""
+    file: str = ""
+    lines: str = ""
+    written_at: Timestamp = ""
+    """When it was written; empty if nobody knows."""
+    links: tuple[str, ...] = ()
+
+    @property
+    def memory_id(self) -> MemoryId:
+        """The same id for the same text in the same place, so that reading it again changes nothing."""
+        return MemoryId(derive_id("note", self.origin, self.repo, self.file, self.text))
 
 
 class NoteFiles(NamedTuple):

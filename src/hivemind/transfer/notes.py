@@ -9,7 +9,7 @@ from hivemind.code.trees import list_trees
 from hivemind.context import Context
 from hivemind.errors import InvalidInput, did_you_mean
 from hivemind.memory.claims import ClaimRefused, accept_claim, record_claim
-from hivemind.model.claim import Claim, ForeignNote
+from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
 from hivemind.model.events import MemoryRemembered, MemoryRestored, MemoryRetracted
 from hivemind.model.ids import EventId, derive_id
@@ -24,6 +24,7 @@ from hivemind.text.clean import neutralise
 from hivemind.transfer import agent_notes as notes
 from hivemind.transfer import rules_files as files
 from hivemind.transfer import stores
+from hivemind.transfer.agent_notes import ForeignNote
 
 BATCH = f"{files.BATCH}-notes"
 """Prefix of the batches that read notes. Like all batches that read files, what it takes back is no verdict."""

@@ -8,13 +8,12 @@ from typing import Any
 
 from hivemind.agents.json_input import get_list, get_objects, get_text, parse_object, parse_timestamp
 from hivemind.errors import InvalidInput, did_you_mean
-from hivemind.model.claim import ForeignNote
 from hivemind.model.memory import Kind
 from hivemind.model.scope import KnownTrees, Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
 from hivemind.store.sqlite import read_foreign_rows
 from hivemind.text.untrusted import Unreadable, open_regular, parse_json, read_limited, read_text_lines
-from hivemind.transfer.agent_notes import guess_kind
+from hivemind.transfer.agent_notes import ForeignNote, guess_kind
 from hivemind.transfer.markdown import split_front_matter, split_points
 
 Item = ForeignNote | SkippedInput

@@ -22,8 +22,7 @@ from hivemind.cli.output import (
 from hivemind.errors import InvalidInput
 from hivemind.model.codec import to_plain
 from hivemind.model.ids import shorten_id
-from hivemind.model.login import Revocation
-from hivemind.model.team import SyncResult
+from hivemind.model.team import Revocation, SyncResult
 from hivemind.model.timestamps import format_date, format_minute
 from hivemind.text.clean import neutralise, plural
 

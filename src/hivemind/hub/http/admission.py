@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hivemind.errors import AccessRevoked, HivemindError, Unauthenticated
+from hivemind.hub.access import AdmittedMember
 from hivemind.hub.host import Host
-from hivemind.model.team import AdmittedMember
 from hivemind.viewer.http_guard import get_status
 
 HEADER_TIMEOUT_SECONDS = 15

@@ -15,10 +15,10 @@ from starlette.requests import Request
 
 from hivemind import __version__
 from hivemind.errors import HivemindError
+from hivemind.hub.access import AdmittedMember
 from hivemind.hub.host import Host
 from hivemind.mcp import tools
 from hivemind.mcp.calls import CALLS
-from hivemind.model.team import AdmittedMember
 from hivemind.text.fence import format_error_for_agent
 
 REPOSITORY = "hivemind-repository"

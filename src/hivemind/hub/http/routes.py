@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from hivemind.hub.access import AdmittedMember
 from hivemind.hub.host import Host
 from hivemind.model.codec import to_plain
-from hivemind.model.login import LoginRequest
 from hivemind.model.memory import Kind, Status
 from hivemind.model.metadata import MAX_METADATA_KEYS
 from hivemind.model.recall import Detail
-from hivemind.model.team import AdmittedMember, Bookmark, ChainHead, Role
+from hivemind.model.team import Bookmark, ChainHead, LoginRequest, Role
 from hivemind.model.wire import pack_entry, unpack_entry
 
 Json = dict[str, Any]
