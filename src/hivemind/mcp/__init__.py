@@ -4,14 +4,17 @@ The tools are listed without loading what they need: a client that has to wait s
 first call opens the store.
 """
 
-import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hivemind import __version__
 from hivemind.errors import HivemindError
 from hivemind.mcp import tools
 from hivemind.mcp.protocol import INVALID_PARAMS, Caller, Json, Server, WireError, serve
+from hivemind.text.fence import format_error_for_agent
+
+if TYPE_CHECKING:
+    from hivemind.mcp.calls import ClientSession
 
 
 def main(store: str | None = None) -> None:
@@ -28,8 +31,7 @@ class ToolServer:
 
     def __init__(self, store: str | None) -> None:
         self._store = store
-        # A ClientSession; importing its module would load the store before the tools are listed.
-        self._session: Any = None
+        self._session: ClientSession | None = None
 
     def describe(self) -> Server:
         """Return what is offered, by method."""
@@ -60,9 +62,7 @@ class ToolServer:
         try:
             return _make_result(self._run(tool["name"], arguments, caller))
         except HivemindError as error:
-            # Whatever raised the error has loaded this module; listing the tools must not.
-            fence = importlib.import_module("hivemind.text.fence")
-            return _make_result(fence.format_error_for_agent(error), is_error=True)
+            return _make_result(format_error_for_agent(error), is_error=True)
 
     def read(self, params: Json, caller: Caller) -> Json:
         """Return the brief as a resource."""
@@ -89,11 +89,11 @@ class ToolServer:
             self._session.close()
 
     def _run(self, tool: str, arguments: Json, caller: Caller) -> str:
-        calls = importlib.import_module("hivemind.mcp.calls")
-        self._session = self._session or calls.ClientSession(self._store)
-        mind = self._session.open_mind(caller.client, caller.meta)
-        text: str = calls.CALLS[tool](mind, arguments)
-        return text
+        # Not at the top: it loads the store, which takes twice as long as everything before the tools are listed.
+        from hivemind.mcp.calls import CALLS, ClientSession
+
+        self._session = self._session or ClientSession(self._store)
+        return CALLS[tool](self._session.open_mind(caller.client, caller.meta), arguments)
 
 
 def _make_result(text: str, *, is_error: bool = False) -> Json:
