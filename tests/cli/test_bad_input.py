@@ -71,11 +71,6 @@ READABLE = {
 }
 
 
-@pytest.fixture(autouse=True)
-def in_a_plain_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def hook(payload: bytes) -> "subprocess.CompletedProcess[bytes]":
     command = [sys.executable, "-I", "-S", str(hook_file.__file__), "claude-code", "PostToolUse"]
     return subprocess.run(command, input=payload, capture_output=True, check=False)
