@@ -29,7 +29,7 @@ import numpy as np
 
 from hivemind import Hivemind
 from hivemind.embedding import embedder
-from hivemind.embedding.embeddings import SemanticIndex, store_vectors
+from hivemind.embedding.semantic_index import SemanticIndex, store_vectors
 from hivemind.embedding.weights import Floats
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Channel, Writer

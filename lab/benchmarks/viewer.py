@@ -23,7 +23,7 @@ import uvicorn
 from starlette.requests import Request
 
 from hivemind import Hivemind
-from hivemind.embedding.embeddings import SemanticIndex
+from hivemind.embedding.semantic_index import SemanticIndex
 from hivemind.viewer import build
 from hivemind.viewer.local import LoginLinks, MindPool, load_key, make_site
 from lab.benchmarks.measure import cpu_and_wall, quantiles

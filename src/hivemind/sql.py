@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["Hivemind", "Mind", "connect", "embed"]
 
 
-VECTOR_FUNCTIONS = {name: when_called("embedding.embeddings", name) for name in ("cosine_similarity", "unpack_vector")}
+VECTOR_FUNCTIONS = {
+    name: when_called("embedding.semantic_index", name) for name in ("cosine_similarity", "unpack_vector")
+}
 
 
 def connect(name: str | None = None) -> "Reader":

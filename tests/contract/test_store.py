@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 from hivemind import Hivemind, Kind, Scope
-from hivemind.embedding import embeddings
+from hivemind.embedding import semantic_index
 from hivemind.embedding.embedder import load_default
-from hivemind.embedding.embeddings import SemanticIndex
+from hivemind.embedding.semantic_index import SemanticIndex
 from hivemind.errors import NotFound, Refused
 from hivemind.hub.store import Hub
 from hivemind.model.code import Anchor
@@ -414,12 +414,12 @@ def test_a_narrow_filter_on_metadata_finds_by_meaning_behind_hundreds_that_are_n
     passages = [row[0] for row in store.db.execute("SELECT key FROM passages ORDER BY key")]
     asked = np.random.default_rng(7).normal(size=384).astype(np.float32)
     farther = asked + np.random.default_rng(8).normal(size=384).astype(np.float32)
-    embeddings.store_vectors(store.db, "model", passages, np.array([farther] + [asked] * 299))
+    semantic_index.store_vectors(store.db, "model", passages, np.array([farther] + [asked] * 299))
     repository = Repository(id=HERE, root="")
     query = Query(text="", sight=Visibility.of(repository), now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=100)
 
-    everything = embeddings.find_near(store.db, query, "model", asked)
-    narrow = embeddings.find_near(store.db, replace(query, where=Metadata({"language": "Python"})), "model", asked)
+    everything = semantic_index.find_near(store.db, query, "model", asked)
+    narrow = semantic_index.find_near(store.db, replace(query, where=Metadata({"language": "Python"})), "model", asked)
 
     assert passages[0] not in everything
     assert list(narrow) == [passages[0]]

@@ -67,17 +67,19 @@ def compute_plainly(text: str) -> NDArray[np.float64]:
     ids = [START, *Tokenizer(weights.merges).encode(text, MAX_TOKENS - 2), END]
 
     def multiply(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-        matrix = weights.tensor(f"{name}.weight") * weights.floats(f"{name}.scale")[:, None].astype(np.float64)
-        product: NDArray[np.float64] = x @ matrix.T + weights.floats(f"{name}.bias")
+        matrix = weights.read_tensor(f"{name}.weight") * weights.read_floats(f"{name}.scale")[:, None].astype(
+            np.float64
+        )
+        product: NDArray[np.float64] = x @ matrix.T + weights.read_floats(f"{name}.bias")
         return product
 
     def normalise(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
         x = (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
-        scaled: NDArray[np.float64] = x * weights.floats(f"{name}.weight") + weights.floats(f"{name}.bias")
+        scaled: NDArray[np.float64] = x * weights.read_floats(f"{name}.weight") + weights.read_floats(f"{name}.bias")
         return scaled
 
-    words = weights.tensor("words.weight")[ids] * weights.floats("words.scale")[ids, None].astype(np.float64)
-    x = normalise(words + weights.floats("positions.weight")[: len(ids)], "ln")
+    words = weights.read_tensor("words.weight")[ids] * weights.read_floats("words.scale")[ids, None].astype(np.float64)
+    x = normalise(words + weights.read_floats("positions.weight")[: len(ids)], "ln")
     for layer in (f"layers.{number}" for number in range(LAYERS)):
         states = multiply(x, f"{layer}.qkv").reshape(len(x), 3, HEADS, HEAD_WIDTH)
         queries, keys, values = states.transpose(1, 2, 0, 3)

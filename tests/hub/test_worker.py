@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.embedding import embeddings
+from hivemind.embedding import semantic_index
 from hivemind.errors import Unauthenticated
 from hivemind.hivemind import make_context
 from hivemind.hub import derived_data
@@ -123,7 +123,7 @@ def test_vectors_of_another_model_are_replaced_when_the_operator_says_so(own_hub
     remember(own_hub, team, settings, ["Deploys run on Fridays"])
     with own_hub.open_team(team) as store:
         (passage,) = derived_data.claim_passages(store.db, "older", 10)
-        embeddings.store_vectors(store.db, "older", [passage[0]], np.ones((1, 8), np.float32))
+        semantic_index.store_vectors(store.db, "older", [passage[0]], np.ones((1, 8), np.float32))
     worker = HubWorker(own_hub, settings)
 
     on_its_own = worker.embed_batch()

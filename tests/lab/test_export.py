@@ -55,8 +55,8 @@ def test_integers_are_within_half_a_step_of_the_weights(tmp_path: Path) -> None:
     weights = read(export.pack(export.quantise(student), MERGES), tmp_path / "model")
 
     for name in ("words.weight", "layers.1.f2.weight"):
-        scales = weights.floats(name.replace("weight", "scale"))[:, None]
-        difference = np.abs(weights.tensor(name) * scales - student[name].astype(np.float32))
+        scales = weights.read_floats(name.replace("weight", "scale"))[:, None]
+        difference = np.abs(weights.read_tensor(name) * scales - student[name].astype(np.float32))
         assert (difference <= 0.51 * scales).all()
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hivemind.embedding.embedder import ShippedModel
-from hivemind.embedding.embeddings import TaskModel, load_task_model
+from hivemind.embedding.semantic_index import TaskModel, load_task_model
 from lab.evals.recall.fitting import JudgedHit, Task, fit_curve, fit_tasks, measure_left_out
 
 CHANGE, QUESTION, TOPIC, OTHER_TOPIC = np.eye(4, dtype=np.float32)

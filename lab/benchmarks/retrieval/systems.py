@@ -23,7 +23,7 @@ import numpy as np
 
 from hivemind import Hivemind
 from hivemind.embedding import embedder
-from hivemind.embedding.embeddings import SemanticIndex
+from hivemind.embedding.semantic_index import SemanticIndex
 from hivemind.embedding.weights import Floats
 from hivemind.model.claim import Claim
 from hivemind.model.ids import shorten_id

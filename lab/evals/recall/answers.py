@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hivemind.embedding.embeddings import SemanticIndex
+from hivemind.embedding.semantic_index import SemanticIndex
 from hivemind.model.recall import Recall
 from lab.benchmarks.notes import NoteWriter
 from lab.benchmarks.recall import RandomVectors, fill, open_memory

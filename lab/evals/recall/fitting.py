@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hivemind.embedding.embedder import Embedder, load_default
-from hivemind.embedding.embeddings import TASK_MODEL_FILE, TaskModel
+from hivemind.embedding.semantic_index import TASK_MODEL_FILE, TaskModel
 from hivemind.embedding.weights import Floats
 from hivemind.recall.confidence import compute_needed_cosine
 from hivemind.recall.unasked_hits import CLOSE_TO_BEST, MOST_RULES, TASK_CHARACTERS, UNASKED_MARGIN

@@ -98,8 +98,8 @@ def make_student(forms: int) -> JudgeNetwork:
     def load(name: str) -> Tensor:
         scale = name.removesuffix("weight") + "scale"
         if name.endswith(".weight") and scale in weights.header:
-            return torch.tensor(weights.tensor(name) * weights.floats(scale)[:, None])
-        return torch.tensor(weights.floats(name))
+            return torch.tensor(weights.read_tensor(name) * weights.read_floats(scale)[:, None])
+        return torch.tensor(weights.read_floats(name))
 
     embeddings = {name: load(name) for name in ("words.weight", "positions.weight", "ln.weight", "ln.bias")}
     layers = []

@@ -68,8 +68,8 @@ class ShippedModel:
     def __init__(self, weights: ModelTensors) -> None:
         """Unpack the layers; embeddings of words stay in the file until a text needs them, which keeps memory small."""
         self._tokenizer = Tokenizer(weights.merges)
-        self._words, self._word_scales = weights.tensor("words.weight"), weights.floats("words.scale")
-        self._positions = weights.floats("positions.weight")
+        self._words, self._word_scales = weights.read_tensor("words.weight"), weights.read_floats("words.scale")
+        self._positions = weights.read_floats("positions.weight")
         self._norm = _load_norm(weights, "ln")
         # In one piece, which the system backs with large pages: that halves the time it takes to fill.
         squares = np.empty((LAYERS, 12, self.dimension, self.dimension), np.float32)
@@ -160,7 +160,7 @@ class _Layer:
         attention = self.attention_output.apply(_attend(self.queries.apply(x), keys, values))
         attention += x
         x = self.attention_norm.apply(attention)
-        y = self.feed_forward_out.apply(_double_gelu(self.feed_forward_in.apply(x)))
+        y = self.feed_forward_out.apply(_compute_double_gelu(self.feed_forward_in.apply(x)))
         y += x
         return self.output_norm.apply(y)
 
@@ -179,7 +179,7 @@ def _attend(queries: Floats, keys: Floats, values: Floats) -> Floats:
     return queries
 
 
-def _double_gelu(x: Floats) -> Floats:
+def _compute_double_gelu(x: Floats) -> Floats:
     """Return twice the GELU, by its tanh approximation, which changes a cosine by less than 1e-5: NumPy has no erf."""
     y = np.square(x)
     y *= 0.044715 * _GELU_SCALE
@@ -192,18 +192,18 @@ def _double_gelu(x: Floats) -> Floats:
 
 
 def _load_norm(weights: ModelTensors, name: str) -> _Norm:
-    return _Norm(weight=weights.floats(f"{name}.weight"), bias=weights.floats(f"{name}.bias"))
+    return _Norm(weight=weights.read_floats(f"{name}.weight"), bias=weights.read_floats(f"{name}.bias"))
 
 
 def _load_linear(
     weights: ModelTensors, name: str, squares: Floats, *, first_row: int = 0, factor: float = 1
 ) -> _Linear:
     """Fill squares with the rows of a matrix, from this one on, and multiply them with a factor."""
-    integers = weights.tensor(f"{name}.weight")
+    integers = weights.read_tensor(f"{name}.weight")
     rows = slice(first_row, first_row + squares.size // integers.shape[1])
-    scales = weights.floats(f"{name}.scale")[rows] * np.float32(factor)
+    scales = weights.read_floats(f"{name}.scale")[rows] * np.float32(factor)
     weight = np.multiply(integers[rows].T, scales, out=squares.reshape(integers.shape[1], -1))
-    return _Linear(weight=weight, bias=weights.floats(f"{name}.bias")[rows])
+    return _Linear(weight=weight, bias=weights.read_floats(f"{name}.bias")[rows])
 
 
 def _load_layer(weights: ModelTensors, name: str, squares: Floats) -> _Layer:

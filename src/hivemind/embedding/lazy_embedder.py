@@ -10,14 +10,14 @@ from hivemind.errors import Unavailable
 from hivemind.lazy import when_called
 
 if TYPE_CHECKING:
-    from hivemind.embedding.embeddings import SemanticIndex
+    from hivemind.embedding.semantic_index import SemanticIndex
     from hivemind.embedding.weights import Floats
 
 MODEL_MARK = "model.verified"
 """Beside the stores: when the file of the embedding model was last verified, and which file it was."""
 
 # NumPy and the weights take longer to load than all other commands to run; only questions pay for it.
-load_index = when_called("embedding.embeddings", "load")
+load_index = when_called("embedding.semantic_index", "load")
 load_wording = when_called("embedding.embedder", "load_wording")
 
 

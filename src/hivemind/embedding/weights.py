@@ -41,10 +41,10 @@ class ModelTensors(Protocol):
     def merges(self) -> list[str]:
         """The merges of the tokenizer, as "left right", in the order in which they are applied."""
 
-    def tensor(self, name: str) -> NDArray[Any]:
+    def read_tensor(self, name: str) -> NDArray[Any]:
         """Return a tensor as it is stored."""
 
-    def floats(self, name: str) -> Floats:
+    def read_floats(self, name: str) -> Floats:
         """Return a tensor of floats."""
 
 
@@ -74,12 +74,12 @@ class Weights:
             raise Unavailable(f"the embedding model cannot be read at {path}; {REMEDY}") from error
         return cls(path=path, start=8 + header_bytes, header=json.loads(header))
 
-    def tensor(self, name: str) -> NDArray[Any]:
+    def read_tensor(self, name: str) -> NDArray[Any]:
         """Return a tensor as it lies in the file, mapped alone, so that only the rows in use take up memory."""
         dtype, place, shape = self._find(name)
         return np.memmap(self.path, dtype, "r", place, shape)
 
-    def floats(self, name: str) -> Floats:
+    def read_floats(self, name: str) -> Floats:
         """Return a tensor of floats."""
         # Read, because mapping each of forty small tensors takes longer than copying all of them.
         dtype, place, shape = self._find(name)
@@ -92,7 +92,7 @@ class Weights:
     @property
     def merges(self) -> list[str]:
         """The merges of the tokenizer, as "left right", in the order in which they are applied."""
-        return self.tensor("merges").tobytes().decode().split("\n")
+        return self.read_tensor("merges").tobytes().decode().split("\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,20 +110,20 @@ class ChangedWeights:
         """The merges of the tokenizer, which stay the same."""
         return self.original.merges
 
-    def tensor(self, name: str) -> NDArray[Any]:
+    def read_tensor(self, name: str) -> NDArray[Any]:
         """Return a matrix with its change added, or as it is if it has none."""
         if f"{name}.up" not in self.changes.header:
-            return self.original.tensor(name)
-        scales = self.original.floats(name.replace("weight", "scale"))
-        change = self.changes.floats(f"{name}.up") @ self.changes.floats(f"{name}.down")
-        changed: Floats = self.original.tensor(name) * scales[:, None] + change
+            return self.original.read_tensor(name)
+        scales = self.original.read_floats(name.replace("weight", "scale"))
+        change = self.changes.read_floats(f"{name}.up") @ self.changes.read_floats(f"{name}.down")
+        changed: Floats = self.original.read_tensor(name) * scales[:, None] + change
         return changed
 
-    def floats(self, name: str) -> Floats:
+    def read_floats(self, name: str) -> Floats:
         """Return a tensor of floats; the scales of a changed matrix are ones."""
         if f"{name.replace('scale', 'weight')}.up" in self.changes.header:
             return np.ones(self.original.header[name]["shape"], np.float32)
-        return (self.changes if name in self.changes.header else self.original).floats(name)
+        return (self.changes if name in self.changes.header else self.original).read_floats(name)
 
 
 def _is_verified(file: BufferedReader, sha256: str, mark: Path | None) -> bool:

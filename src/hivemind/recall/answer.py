@@ -27,7 +27,7 @@ from hivemind.store.projections import sessions
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.embedding.embeddings import SemanticIndex
+    from hivemind.embedding.semantic_index import SemanticIndex
 
 EMBEDDED_PER_RECALL = 32
 """How many passages a recall embeds before it answers; about a third of a second when it is that far behind."""

@@ -14,7 +14,7 @@ from hivemind.text.tokenise import extract_phrases, extract_terms, measure_share
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.embedding.embeddings import SemanticIndex
+    from hivemind.embedding.semantic_index import SemanticIndex
 
 MOST_BY_WORDS, MOST_BY_WORDS_IF_PASTED = 100, 200
 """A pasted text shares words with nearly everything, and a long memory counts by several of its passages."""

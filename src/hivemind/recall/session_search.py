@@ -17,7 +17,7 @@ from hivemind.text.tokenise import extract_phrases, extract_terms, measure_share
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.embedding.embeddings import SemanticIndex
+    from hivemind.embedding.semantic_index import SemanticIndex
 
 CANDIDATES = 40
 """Passages that words and meaning propose each."""

@@ -27,7 +27,7 @@ from hivemind.text.tokenise import extract_terms, measure_coverage
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.embedding.embeddings import SemanticIndex
+    from hivemind.embedding.semantic_index import SemanticIndex
 
 KINDS = (
     Kind.FACT, Kind.CONVENTION, Kind.REQUIREMENT, Kind.DECISION, Kind.PROCEDURE, Kind.PREFERENCE, Kind.FIX,
