@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from hivemind.code import git
+from hivemind.code.code_changes import assess_change, judge
 from hivemind.code.grammars import language_of
 from hivemind.code.index import CodeIndex
 from hivemind.code.index_database import select
 from hivemind.code.moved_symbols import match
 from hivemind.code.parsing import ParsedFile, outline, parse_file
-from hivemind.code.staleness import assess_change, judge
 from hivemind.model.code import BROKEN, FILE, Anchor, Staleness, Symbol, SymbolChange
 from lab.benchmarks import code_changes, code_graph, code_mined, code_names, code_trees
 

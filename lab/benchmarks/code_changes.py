@@ -20,11 +20,11 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from hivemind.code import git
+from hivemind.code.code_changes import assess_change
 from hivemind.code.grammars import language_of
 from hivemind.code.moved_symbols import match
 from hivemind.code.parsing import Definition, ParsedFile, outline, parse_file
 from hivemind.code.related_files import is_test
-from hivemind.code.staleness import assess_change
 from hivemind.code.versions import Version, WasRenamed, compare_versions, find_version, was_renamed_in_file
 from hivemind.model.code import LOOSE_KINDS, Anchor, Staleness, Symbol
 

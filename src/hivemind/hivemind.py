@@ -116,8 +116,6 @@ class Mind(Closeable):
     """What an agent is told at its actions."""
     browse: "cached_property[Browse]" = component("recall.browse", "Browse")
     """Searches and lists without a receipt."""
-    code: "cached_property[Code]" = component("code.code", "Code")
-    """Memories and the code they are about."""
     erasures: "cached_property[Erasures]" = component("erase.erasures", "Erasures")
     """Erasures by name, receipts of erasures, interrupted erasures."""
     maintenance: "cached_property[Maintenance]" = component("maintenance.maintenance", "Maintenance")
@@ -128,6 +126,16 @@ class Mind(Closeable):
     """Learning from sessions, commits and agents' notes."""
     _answers: "cached_property[Answers]" = component("recall.answer", "Answers")
     _briefs: "cached_property[Briefs]" = component("recall.brief", "Briefs")
+
+    @cached_property
+    def code(self) -> "Code":
+        """Memories and the code they are about."""
+        code: Code = when_called("code.code", "Code")(
+            self._context,
+            # Not the method itself, whose module would be imported at once.
+            find_related=lambda target, limit, progress: self._answers.find_related(target, limit, progress),  # noqa: PLW0108
+        )
+        return code
 
     @cached_property
     def sessions(self) -> "Sessions":

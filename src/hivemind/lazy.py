@@ -12,3 +12,13 @@ def when_called(module: str, name: str) -> Callable[..., Any]:
         return getattr(importlib.import_module(f"hivemind.{module}"), name)(*values, **options)
 
     return call
+
+
+class LazyModule:
+    """Stands for a module of this package, which is imported when something of it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = f"hivemind.{name}"
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)

@@ -9,9 +9,9 @@ from textwrap import dedent
 import pytest
 
 from hivemind.code import git
+from hivemind.code.code_changes import judge
 from hivemind.code.index import CodeIndex
 from hivemind.code.links import find
-from hivemind.code.staleness import judge
 from hivemind.model.code import Anchor, Staleness
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hivemind.code.code_changes import compare
 from hivemind.code.fingerprint import SKETCH_SIZE, pack, similarity, sketch
 from hivemind.code.moved_symbols import match
 from hivemind.code.parsing import outline
-from hivemind.code.staleness import compare
 from hivemind.model.code import BROKEN, Fingerprint, SymbolChange
 from tests.hypothesis_profile import examples
 

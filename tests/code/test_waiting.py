@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hivemind.code import code_changes
 from hivemind.code import index as index_module
-from hivemind.code import staleness
 from hivemind.code.index import CodeIndex
 from hivemind.model.code import Anchor, Staleness, SymbolChange
 
@@ -24,7 +24,7 @@ def has_little_time(seconds: float) -> bool:
 
 
 def judge(index: CodeIndex, anchor: Anchor) -> Staleness:
-    (verdict,) = staleness.judge(index, [anchor], has_time=has_little_time)
+    (verdict,) = code_changes.judge(index, [anchor], has_time=has_little_time)
     return verdict
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from hivemind.code import working_tree
 from hivemind.code.index import MAX_AUTOMATIC_FILES, MAX_QUICK_FILES
-from hivemind.code.staleness import MAX_INDEX_AGE_SECONDS
+from hivemind.code.moved_symbols import MAX_INDEX_AGE_SECONDS
 from tests.command_line import run, run_json
 from tests.conftest import Open, git
 

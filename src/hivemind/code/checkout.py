@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hivemind.code import git
+from hivemind.code import git, on_demand
 from hivemind.code import repository as repositories_on_disk
 from hivemind.code.code_names import looks_like_code, surely_names_code
 from hivemind.errors import HivemindError, StoreError, Unavailable
@@ -34,8 +34,6 @@ EditedFiles = Callable[[Claim], Iterable[str]]
 """The files that were edited in the session of a claim."""
 
 
-# The modules that load the parsers are imported where they are used: they take a quarter of the import time of the
-# application, and most commands are not about code.
 class Checkout:
     """A repository with its working tree, if it has one; the code index is opened when it is first needed."""
 
@@ -80,9 +78,7 @@ class Checkout:
 
     def open_index(self, root: Path) -> "CodeIndex":
         """Open the code index of a tree, as for another thread; the caller closes it."""
-        from hivemind.code.index import CodeIndex
-
-        return CodeIndex.open(root, self._home / "index", is_hurried=self._is_hurried)
+        return on_demand.index.CodeIndex.open(root, self._home / "index", is_hurried=self._is_hurried)
 
     def close(self) -> None:
         """Close the code index, if it was opened."""
@@ -121,14 +117,12 @@ class Checkout:
         # The usual case: a note in words opens no index and starts no git.
         if not any(about_code):
             return anchors
-        from hivemind.code.links import find_anchors
-
         commit, asked_at = self.head(), time.time()
         with suppress(Unavailable, StoreError):
             for place, claim in enumerate(claims):
                 if about_code[place]:
                     near = self._paths_in_tree(edited_files(claim))
-                    anchors[place] = find_anchors(
+                    anchors[place] = on_demand.links.find_anchors(
                         self.index, claim.links, claim.sources, claim.text, commit, near, asked_at
                     )
         return anchors
@@ -140,11 +134,9 @@ class Checkout:
         # Outside git the tree may be a whole home directory, which must not be indexed.
         if not proposals or not (Path(root) / ".git").exists():
             return {}
-        from hivemind.code.links import anchor_proposals
-
         anchors: dict[str, tuple[Anchor, ...]] = {}
         with suppress(Unavailable, StoreError), self.open_index(Path(root)) as index:
-            anchors.update(anchor_proposals(index, proposals, path_of))
+            anchors.update(on_demand.links.anchor_proposals(index, proposals, path_of))
         return anchors
 
     def staleness_of(
@@ -161,10 +153,8 @@ class Checkout:
         self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False, deadline: float = math.inf
     ) -> Sequence[Staleness]:
         """Judge how anchored code changed, as far as there is time until the deadline, in CPU time; may raise."""
-        from hivemind.code import staleness
-
         has_time = (lambda seconds: used_cpu_seconds() + seconds < deadline) if deadline < math.inf else None
-        return staleness.judge(self.index, anchors, commit, in_passing=in_passing, has_time=has_time)
+        return on_demand.code_changes.judge(self.index, anchors, commit, in_passing=in_passing, has_time=has_time)
 
     def current_anchors(self, memory: Memory, edited_files: EditedFiles) -> tuple[Anchor, ...]:
         """Return the anchors of a memory in the current code, without deleted code."""
@@ -183,14 +173,12 @@ class Checkout:
         """Explain which links of a memory match no code in this tree, a sentence each."""
         if not memory.links or not self.owns(memory):
             return ()
-        from hivemind.code.links import explain_mismatch, resolve_link
-
         try:
             return tuple(
-                f"{explain_mismatch(self.index, link)}. The memory is kept; link it to code with"
+                f"{on_demand.links.explain_mismatch(self.index, link)}. The memory is kept; link it to code with"
                 f" 'hivemind code link {shorten_id(memory.id)} PATH::SYMBOL'"
                 for link in memory.links
-                if not resolve_link(self.index, link)
+                if not on_demand.links.resolve_link(self.index, link)
             )
         except (Unavailable, StoreError) as error:
             return (f"not linked to {', '.join(memory.links)}: {error}. The memory is kept",)
@@ -204,10 +192,8 @@ class Checkout:
         # What is wrong with links that somebody wrote is in `link_problems`.
         if memory.links or not self.owns(memory) or not looks_like_code(memory.text):
             return ""
-        from hivemind.code.links import describe_ambiguity
-
         with suppress(Unavailable, StoreError):
-            if ambiguity := describe_ambiguity(self.index, memory.text):
+            if ambiguity := on_demand.links.describe_ambiguity(self.index, memory.text):
                 command = f"hivemind code link {shorten_id(memory.id)} PATH::SYMBOL"
                 return f"Not linked to code: {ambiguity}. '{command}' links it to one."
             if not surely_names_code(memory.text):

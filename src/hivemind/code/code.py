@@ -9,8 +9,10 @@ from threading import Event as Stop
 from threading import Thread
 
 from hivemind import system
-from hivemind.code.app_staleness import anchored_memories, stale_memories, unlinked_memories
+from hivemind.code import on_demand
 from hivemind.code.code_names import looks_like_code
+from hivemind.code.shared_sessions import find_shared_sessions
+from hivemind.code.staleness import ASKED_SECONDS, count_links, find_stale_memories, find_unlinked_memories
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.low_priority import used_cpu_seconds
@@ -19,11 +21,15 @@ from hivemind.model.code import Anchor, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
 from hivemind.model.reports import AnchoredCode, RelatedContext, StaleMemory
-from hivemind.recall.answer import ASKED_SECONDS
 from hivemind.store.integrity import Finding
 from hivemind.text.clean import plural, validate_label
 
 WARM_AFTER_SECONDS = 2.0
+MOST_NEIGHBOURS = 5
+"""Files that an agent is given with the files it asked about; each costs it tokens."""
+
+FindRelated = Callable[[str, int, Progress], RelatedContext]
+"""Finds what is related to some code or a task; recall does, which stands above this package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +55,12 @@ def describe_links(linked: int, unlinked: int, *, may_lack_names: bool) -> str:
     return f"{text}, {unlinked} that seem to name code are not: {' or '.join(remedies)}"
 
 
-# The modules that load the parsers are imported where they are used: they take a third of the import time of the
-# application, before a server's first answer.
 class Code:
     """Links memories to code, and finds what is stale or related."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, find_related: FindRelated) -> None:
         self._context = context
+        self._find_related = find_related
         self._checkout = context.checkout
 
     def link(self, memory: str, links: Sequence[str], *, instead: bool = False) -> Memory:
@@ -67,19 +72,15 @@ class Code:
             raise InvalidInput(f"{target.id[:8]} does not belong to this repository; link it where it does")
         commit = checkout.head()
         new = [anchor for link in links for anchor in self._anchors_of(validate_label(link, "a link"), commit)]
-        from hivemind.code.links import deduplicate_anchors
-
-        anchors = deduplicate_anchors([*(() if instead else target.anchors), *new])
+        anchors = on_demand.links.deduplicate_anchors([*(() if instead else target.anchors), *new])
         return context.change(
             target, [context.factory.about(target, MemoryAnchored(memory_id=target.id, anchors=anchors))]
         )
 
     def _anchors_of(self, link: str, commit: str) -> list[Anchor]:
-        from hivemind.code.links import explain_mismatch, resolve_link
-
-        anchors = resolve_link(self._checkout.index, link, commit)
+        anchors = on_demand.links.resolve_link(self._checkout.index, link, commit)
         if not anchors:
-            raise InvalidInput(explain_mismatch(self._checkout.index, link))
+            raise InvalidInput(on_demand.links.explain_mismatch(self._checkout.index, link))
         return anchors
 
     def stale(self, *, since: str = "", wait: bool = False) -> tuple[StaleMemory, ...]:
@@ -90,7 +91,7 @@ class Code:
         if wait:
             self._checkout.index.refresh()
         deadline = math.inf if wait else used_cpu_seconds() + ASKED_SECONDS
-        return stale_memories(self._context, since, deadline)
+        return find_stale_memories(self._context, since, deadline)
 
     @property
     def is_behind(self) -> bool:
@@ -101,38 +102,35 @@ class Code:
         """Return the code of a memory's anchors then and now; empty for code of other repositories."""
         if not memory.anchors or not self._checkout.owns(memory):
             return ()
-        from hivemind.code.versions import read_current_code, read_old_code
-
         root = self._checkout.index.root
         return tuple(
             AnchoredCode(
                 staleness=staleness,
-                then=read_old_code(root, staleness.anchor),
-                now=read_current_code(root, staleness.now),
+                then=on_demand.versions.read_old_code(root, staleness.anchor),
+                now=on_demand.versions.read_current_code(root, staleness.now),
             )
             for staleness in self._checkout.staleness_of(memory.anchors)
         )
 
     def find_related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> RelatedContext:
         """Find memories, files and callers related to a file, folder, module, symbol or task."""
-        from hivemind.recall import neighbourhood
-
-        return neighbourhood.find_related(self._context, target, limit, progress)
+        return self._find_related(target, limit, progress)
 
     def neighbours(self, files: Sequence[str]) -> tuple[RelatedFile, ...]:
         """Find the files most related to some files: edited together, or with names in common."""
         inside = tuple(filter(None, (self._path_in_tree(file) for file in files))) if self._checkout.exists else ()
         if not inside:
             return ()
-        from hivemind.recall import neighbourhood
-
-        return neighbourhood.find_neighbours(self._context, inside)
+        self._checkout.index.refresh_if_older(0.0)
+        sessions = find_shared_sessions(self._context.store.db, self._context.repository, inside)
+        near = on_demand.related_files.find_related(self._checkout.index, inside, sessions=sessions)
+        # To lie in the same folder is no reason to be told of it.
+        same_folder = on_demand.related_files.Relation.SAME_FOLDER
+        return tuple(file for file in near if file.why != (same_folder,))[:MOST_NEIGHBOURS]
 
     def file_at(self, path: str, commit: str = "") -> str:
         """Read a file at a commit, or at the one checked out."""
-        from hivemind.code.versions import read_file
-
-        return read_file(self._checkout.root, path, commit)
+        return on_demand.versions.read_file(self._checkout.root, path, commit)
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
         """The symbols of a file, the file itself first."""
@@ -155,7 +153,9 @@ class Code:
         context, checkout = self._context, self._checkout
         # A hub or a teammate's memory has an owner who links it; only one's own are changed here.
         own = [
-            memory for memory in unlinked_memories(context, looks_like_code) if memory.owner == context.settings.person
+            memory
+            for memory in find_unlinked_memories(context, looks_like_code)
+            if memory.owner == context.settings.person
         ]
         claims = [Claim(text=memory.text, scope=memory.scope, links=memory.links) for memory in own]
         anchors = checkout.anchors_for(claims, context.edited_files)
@@ -167,7 +167,7 @@ class Code:
 
     def count_links(self) -> tuple[int, int]:
         """Count the memories that are linked to code of this tree, and those that name code and are not."""
-        return len(anchored_memories(self._context)), len(unlinked_memories(self._context))
+        return count_links(self._context)
 
     def index_politely(self) -> IndexReport:
         """Index the tree and judge all links at the lowest priority, unless another process is indexing it."""
@@ -175,16 +175,14 @@ class Code:
         if not self._checkout.index.is_being_refreshed():
             report = self.index()
             # Where moved code went is remembered, so that the next answer need not search for it.
-            stale_memories(self._context)
+            find_stale_memories(self._context)
             return report
         files, symbols = self._checkout.index.count_files_and_symbols()
         return IndexReport(files=files, symbols=symbols, changed=0, linked=0, left_out=0)
 
     def watch(self, stop: Stop, on_change: Callable[[int], None] = lambda changed: None) -> None:
         """Update the index whenever the tree changes, until stopped; without it, files are read when asked about."""
-        from hivemind.code import watcher
-
-        watcher.follow(self._checkout.index, stop, on_change)
+        on_demand.watcher.follow(self._checkout.index, stop, on_change)
 
     def keep_warm(self) -> Callable[[], None]:
         """Watch the tree in a background thread, if it is indexed already or small; return a function that stops it.
@@ -199,10 +197,8 @@ class Code:
             # The first answer comes first.
             if not stop.wait(WARM_AFTER_SECONDS):
                 # A connection of its own, because this is another thread.
-                from hivemind.code import watcher
-
                 with suppress(HivemindError), self._checkout.open_index(self._checkout.root) as index:
-                    watcher.keep_warm(index, stop)
+                    on_demand.watcher.keep_warm(index, stop)
 
         thread = Thread(target=follow, name="hivemind-watch", daemon=True)
         thread.start()
@@ -217,11 +213,9 @@ class Code:
         """Check whether the working tree can be watched."""
         if not self._checkout.is_under_git:
             return Finding(what="code", is_well=True, detail="no git repository here, so nothing is followed")
-        from hivemind.code import watcher
-
         try:
             files, symbols = self._checkout.index.count_files_and_symbols()
-            trouble = watcher.find_problem(self._checkout.index)
+            trouble = on_demand.watcher.find_problem(self._checkout.index)
             linked, unlinked = self.count_links()
         except HivemindError as error:
             return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind code index")
@@ -235,7 +229,7 @@ class Code:
         counts += f"; {describe_links(linked, unlinked, may_lack_names=self._checkout.index.may_lack_names)}"
         if trouble:
             detail = f"{counts}; changes are noticed only when asked about, because {trouble}"
-            return Finding(what="code", is_well=True, detail=detail, remedy=watcher.REMEDY)
+            return Finding(what="code", is_well=True, detail=detail, remedy=on_demand.watcher.REMEDY)
         return Finding(what="code", is_well=True, detail=f"{counts}; changes can be followed")
 
     def _path_in_tree(self, path: str) -> str:

@@ -1,18 +1,25 @@
-"""Match the symbols of an old version to those of a new one, across edits, renames and moves.
+"""Follow symbols that moved or were renamed: match those of an old version to those of a new one.
 
 Equal bodies are not enough, because most real renames come with edits. Evidence is added up: similar bodies, similar
 names, the same container, neighbours and header. A symbol with two equally good candidates stays unmatched, because a
 wrong match is worse than none. How the weights were measured: docs/explanation/staleness.md.
 """
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
-from hivemind.code.fingerprint import similarity, unpack
-from hivemind.model.code import FILE, MEMBERLESS_KINDS, Symbol
+from hivemind.code import git
+from hivemind.code.fingerprint import digest, similarity, unpack
+from hivemind.code.grammars import language_of
+from hivemind.code.index import CodeIndex
+from hivemind.code.versions import HasTime, load_symbols_at
+from hivemind.errors import StoreBusy, Unavailable
+from hivemind.model.code import FILE, MEMBERLESS_KINDS, Anchor, Symbol
 
 MIN_EVIDENCE = 0.78
 """Score from which a pair counts as the same symbol."""
@@ -22,6 +29,18 @@ SMALL_TOKENS = 20
 
 SCORE_MARGIN = 0.02
 """A rival whose score is this close makes a pair ambiguous."""
+
+NO_HISTORY_PENALTY = 0.15
+"""Subtracted from match scores where git cannot tell which candidates are new."""
+
+MAX_INDEX_AGE_SECONDS = 3.0
+"""Age of the index from which the tree is refreshed before a missing symbol is searched for."""
+
+SEARCH_SECONDS, LARGE_SEARCH_SECONDS = 0.05, 0.3
+"""How long the search for a missing symbol may take, in a small tree and in a large one."""
+
+MAX_SEARCH_FILES = 40
+"""Maximum number of files in which a missing symbol is searched for."""
 
 _MAX_CANDIDATES = 60
 """Symbols with the same name, place or token triple that are compared; a triple that more symbols share is ignored."""
@@ -34,6 +53,81 @@ class Pair(NamedTuple):
 
     old: Symbol
     new: Symbol | None
+
+
+def find_moved(index: CodeIndex, anchor: Anchor, commit: str, in_passing: bool, has_time: HasTime) -> Symbol | None:
+    """Find a symbol that is no longer in its place; the result is cached until the tree or the commit changes."""
+    fact_name = "lost:" + digest(f"{anchor.label}\0{anchor.kind}\0{anchor.fingerprint}\0{anchor.commit}".encode())
+    with suppress(StoreBusy):  # the process that keeps the index busy is refreshing it
+        index.refresh_if_older(math.inf if in_passing else MAX_INDEX_AGE_SECONDS)
+    cached_commit, generation, place = [*index.get_fact(fact_name).split("\0", 2), "", ""][:3]
+    has_time_to_search = has_time(LARGE_SEARCH_SECONDS if index.is_large() else SEARCH_SECONDS)
+    # Without the time for a search, one in this commit that is a little older is good enough.
+    if generation and cached_commit == commit and (generation == index.generation or not has_time_to_search):
+        symbols = index.symbols_of(place.partition("\0")[0])
+        return next((symbol for symbol in symbols if _encode_place(symbol) == place), None)
+    # The tree is being read in the background, and only then worth a search.
+    index.is_behind = index.is_behind or not has_time_to_search
+    if index.is_behind:
+        return None
+    symbol = _search_tree(index, anchor, commit)
+    with suppress(StoreBusy):
+        index.set_fact(fact_name, f"{commit}\0{index.generation}\0{_encode_place(symbol) if symbol else ''}")
+    return symbol
+
+
+def _encode_place(symbol: Symbol) -> str:
+    return "\0".join((symbol.path, symbol.qualified, symbol.kind, str(symbol.ordinal)))
+
+
+def _search_tree(index: CodeIndex, anchor: Anchor, commit: str) -> Symbol | None:
+    old = anchor.symbol
+    changed, moves = _list_changes(index, anchor.commit, commit)
+    name = anchor.path.rpartition("/")[2]
+    likely_paths = [anchor.path, moves.get(anchor.path, anchor.path)]
+    likely_paths += (
+        index.find_files(name) if old.kind == FILE else [symbol.path for symbol in index.find_by_name(anchor.name)]
+    )
+    likely_paths += [symbol.path for symbol in index.find_similar(old.fingerprint)]
+    # Files that changed according to git come last: a large merge must not crowd out better candidates.
+    paths = [*dict.fromkeys([*likely_paths, *changed])][:MAX_SEARCH_FILES]
+    new_symbols = _drop_copies(index, anchor.path, [symbol for path in paths for symbol in index.symbols_of(path)])
+    old_symbols = load_symbols_at(index.root, anchor.commit, [*dict.fromkeys([anchor.path, *paths])])
+    # With the other old symbols matched too, a candidate that existed before is not taken for the missing one.
+    others_before = [symbol for symbol in old_symbols if symbol.key != old.key]
+    pairs = match([old, *others_before], new_symbols, moves, penalty=0.0 if old_symbols else NO_HISTORY_PENALTY)
+    return next(pair.new for pair in pairs if pair.old is old)
+
+
+def _drop_copies(index: CodeIndex, old_path: str, symbols: Sequence[Symbol]) -> list[Symbol]:
+    """The symbols without those of files that are exact copies of others, such as a backup of a moved file."""
+    paths_by_content: dict[str, list[str]] = {}
+    for symbol in symbols:
+        if symbol.kind == FILE:
+            paths_by_content.setdefault(symbol.fingerprint.raw, []).append(symbol.path)
+    copies = [path for paths in paths_by_content.values() if len(paths) > 1 for path in paths]
+    if not copies:
+        return [*symbols]
+    tracked_paths = git.list_tracked(index.root, copies)
+    old_folder, _, old_name = old_path.rpartition("/")
+
+    def distance(path: str) -> tuple[bool, bool, bool, int]:
+        folder, _, name = path.rpartition("/")
+        # A stray copy is rarely committed; a file mostly keeps its name or its folder.
+        return (path not in tracked_paths, name != old_name, folder != old_folder, len(path))
+
+    kept_paths = {min(paths, key=distance) for paths in paths_by_content.values()}
+    return [symbol for symbol in symbols if symbol.path in kept_paths]
+
+
+def _list_changes(index: CodeIndex, since: str, until: str) -> tuple[list[str], dict[str, str]]:
+    if not since or not until:
+        return [], {}
+    try:
+        paths, moves = git.list_changes(index.root, since, until)
+    except Unavailable:  # the commit was made elsewhere, or history was rewritten
+        return [], {}
+    return [path for path in paths if language_of(path)], moves
 
 
 def match(

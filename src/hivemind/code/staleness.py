@@ -1,392 +1,185 @@
-"""Staleness: compare the anchors of memories with the working tree as it is now.
+"""Staleness: find memories whose code changed, and label the hits of an answer that are such memories.
 
-Fingerprints say which symbols changed; only for those the old code is read from git and compared with the new one.
+The checkout judges anchors; this module says what that means for a memory.
 """
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from itertools import compress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 
-from hivemind.code import git
-from hivemind.code.fingerprint import digest, similarity
-from hivemind.code.grammars import language_of
-from hivemind.code.index import CodeIndex
-from hivemind.code.moved_symbols import match, similarity_key
-from hivemind.code.parsing import outline
-from hivemind.code.versions import CodeDifference, HasTime, Versions, always
-from hivemind.errors import StoreBusy, Unavailable
-from hivemind.model.code import FILE, LOOSE_KINDS, Anchor, LineChange, Staleness, Symbol, SymbolChange
+from hivemind.code import git, on_demand
+from hivemind.code.code_names import surely_names_code
+from hivemind.context import Context
+from hivemind.model.code import Anchor, Staleness, SymbolChange
+from hivemind.model.memory import CURRENT_STATUSES, Memory
+from hivemind.model.recall import Hit, Query, Signal
+from hivemind.model.reports import StaleMemory
+from hivemind.store.projections import memories
+from hivemind.text.fence import MAX_FIELD_LENGTH
 
-MINOR_SIMILARITY = 0.9
-"""A file or folder at least this similar has changed only in details."""
+Judge = Callable[[Sequence[Anchor]], Sequence[Staleness]]
+"""Returns the staleness of each anchor, or nothing at all where it cannot be determined."""
 
-REWRITE_SIMILARITY = 0.5
-"""A file or folder less similar than this was rewritten, even if only its members changed."""
-
-MAX_NAMED_MEMBERS = 3
-
-NO_HISTORY_PENALTY = 0.15
-"""Subtracted from match scores where git cannot tell which candidates are new."""
-
-MAX_INDEX_AGE_SECONDS = 3.0
-"""Age of the index from which the tree is refreshed before a missing symbol is searched for."""
-
-CHEAP_SECONDS = 0.01
-"""What seems to take no longer is done for the first anchor whatever the clock says: a slow machine never would."""
-
-SEARCH_SECONDS, LARGE_SEARCH_SECONDS = 0.05, 0.3
-"""How long the search for a missing symbol may take, in a small tree and in a large one."""
-
-MAX_SEARCH_FILES = 40
-"""Maximum number of files in which a missing symbol is searched for."""
-
-_MAX_SIGNATURE_LENGTH = 160
-_READABLE_SIGNATURES = 60
-"""Characters of two signatures that can be compared at a glance."""
-_PARAMETER_BORDER = re.compile(r"(?<=, )|(?=\))")
-_CHANGE_TEXTS = {
-    SymbolChange.UNREAD: "its file changed and is being read",
-    SymbolChange.MISSING: "no longer in its place; it is being searched for",
-    SymbolChange.FRESH: "unchanged",
-    SymbolChange.COSMETIC: "only layout, comments or local names changed",
-    SymbolChange.DOCS: "documentation changed",
-    SymbolChange.MEMBERS: "some of its members changed ({share})",
-    SymbolChange.BODY_MINOR: "body changed a little ({share})",
-    SymbolChange.BODY_MAJOR: "body changed ({share})",
+SCORE_FACTORS = {
+    SymbolChange.MEMBERS: 0.9,
+    SymbolChange.BODY_MINOR: 0.95,
+    SymbolChange.BODY_MAJOR: 0.7,
+    SymbolChange.SIGNATURE: 0.6,
+    SymbolChange.MISSING: 0.6,
+    SymbolChange.GONE: 0.4,
 }
+"""A hit's score is multiplied by this; a rename or move alone costs nothing."""
+
+VERIFY_SUFFIX = ": verify before acting"
+MIN_WORD = 3
+"""Letters of a name in the code that is looked for in a memory; shorter ones are ordinary words."""
+MAX_OUTDATED_WORDS = 2
+ASKED_SECONDS = 0.15
+"""Processor time for checking code where somebody waits for the answer; to load the parsers takes as much again."""
+MAX_UNLINKED = 2_000
+"""Memories without links that are looked at; the newest come first."""
+EVERY = 100_000
+"""More memories than are tied to one repository."""
+UNLABELLED_CHANGES = (SymbolChange.FRESH, SymbolChange.COSMETIC, SymbolChange.DOCS, SymbolChange.MEMBERS)
+"""Too small, or for a whole file too common, to take a reader's attention."""
 
 
-def judge(
-    index: CodeIndex,
-    anchors: Sequence[Anchor],
-    commit: str = "",
-    *,
-    in_passing: bool = False,
-    has_time: HasTime | None = None,
-) -> list[Staleness]:
-    """Judge the staleness of each anchor, of as many as there is time for; only changed files are read again.
+def find_stale_memories(context: Context, since: str = "", deadline: float = math.inf) -> tuple[StaleMemory, ...]:
+    """Find memories whose code changed, and how; with ``since``, only by changes after that commit.
 
-    A symbol that is not in its place is searched for in the whole tree as it is now, or, `in_passing`, as last indexed.
-    What nobody has the time for is left to the background, and the index then `is_behind`.
+    Those that cannot be judged before the deadline, in CPU time, are left out.
     """
-    judgements: list[Staleness] = []
+    checkout = context.checkout
+    commit = git.resolve_commit(checkout.index.root, since) if since else ""
+    candidates = find_anchored_memories(context)
+    if not candidates:
+        return ()
+    anchors = [anchor for memory in candidates for anchor in memory.anchors]
+    judgements = iter(checkout.judge(anchors, deadline=deadline))
+    doubts = []
+    for memory in candidates:
+        stale = [staleness for staleness in islice(judgements, len(memory.anchors)) if staleness.must_verify]
+        if commit:
+            stale = [
+                staleness
+                for staleness in stale
+                if on_demand.code_changes.has_changed_since(checkout.index, staleness, commit)
+            ]
+        if stale:
+            doubts.append(StaleMemory(memory=memory, became=tuple(stale)))
+    return tuple(doubts)
 
-    def has_more_time(seconds: float) -> bool:
-        return has_time is None or (not judgements and seconds <= CHEAP_SECONDS) or has_time(seconds)
 
-    # With little time, the clock is looked at before each anchor.
-    page_size = 1 if has_time else len(anchors)
-    while len(judgements) < len(anchors) and has_more_time(0.0):
-        page = anchors[len(judgements) : len(judgements) + page_size]
-        judgements += _judge_page(index, page, commit, in_passing, has_more_time)
-    index.is_behind = index.is_behind or len(judgements) < len(anchors)
-    return judgements
+def find_anchored_memories(context: Context) -> list[Memory]:
+    """Find the memories linked to code of this tree."""
+    query = context.query(limit=EVERY, statuses=CURRENT_STATUSES)
+    return [memory for memory in memories.find_anchored(context.store.db, query) if context.checkout.owns(memory)]
 
 
-def _judge_page(
-    index: CodeIndex, anchors: Sequence[Anchor], commit: str, in_passing: bool, has_time: HasTime
-) -> list[Staleness]:
-    # Outside of git nothing is read in the background, so it is read now.
-    has_time = has_time if index.may_index else always
-    are_due = [has_time(index.estimate_seconds(anchor.path)) for anchor in anchors]
-    index.is_behind = index.is_behind or not all(are_due)
-    judgements = iter(_judge(index, [*compress(anchors, are_due)], commit, in_passing, has_time))
+def find_unlinked_memories(context: Context, names_code: Callable[[str], bool] = surely_names_code) -> list[Memory]:
+    """Find the newest memories about this tree that name code and are not linked to any."""
+    query = context.query(limit=MAX_UNLINKED, statuses=CURRENT_STATUSES)
     return [
-        next(judgements) if is_due else _leave_open(anchor, SymbolChange.UNREAD)
-        for anchor, is_due in zip(anchors, are_due, strict=True)
+        memory
+        for memory in memories.find_unanchored(context.store.db, query)
+        if context.checkout.owns(memory) and (memory.links or names_code(memory.text))
     ]
 
 
-def _leave_open(anchor: Anchor, change: SymbolChange) -> Staleness:
-    return Staleness(anchor=anchor, change=change, edit=change, text=_CHANGE_TEXTS[change], now=None)
+def count_links(context: Context) -> tuple[int, int]:
+    """Count the memories that are linked to code of this tree, and those that name code and are not."""
+    return len(find_anchored_memories(context)), len(find_unlinked_memories(context))
 
 
-def _judge(
-    index: CodeIndex, anchors: Sequence[Anchor], commit: str, in_passing: bool, has_time: HasTime
-) -> list[Staleness]:
-    symbols_by_path = {path: _load_symbols(index, path) for path in dict.fromkeys(anchor.path for anchor in anchors)}
-    symbols = [_find_in_place(anchor, symbols_by_path[anchor.path]) for anchor in anchors]
-    if any(symbol is None for symbol in symbols):
-        commit = commit or git.head(index.root)
-    symbols = [
-        symbol or _find_moved(index, anchor, commit, in_passing, has_time)
-        for anchor, symbol in zip(anchors, symbols, strict=True)
+def judge_hits(hits: Iterable[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
+    """Yield each hit with the staleness of its code, judged in pages of ``query.limit``; none is dropped."""
+    # One page is usually all that is shown, and judging reads the working tree.
+    remaining_hits = iter(hits)
+    while page := list(islice(remaining_hits, query.limit)):
+        yield from _judge_page(page, query, judge)
+
+
+def _find_worst(changes: Iterable[Staleness]) -> Staleness:
+    return min(changes, key=lambda staleness: (_get_factor(staleness), staleness.change in UNLABELLED_CHANGES))
+
+
+def _describe(staleness: Staleness) -> str:
+    """Describe in one line what changed about a symbol, and name it."""
+    # The text about a symbol that is gone names the symbol itself.
+    is_gone = staleness.change is SymbolChange.GONE
+    text = staleness.text if is_gone else f"{staleness.anchor.label}: {staleness.text}"
+    return " ".join(text.split())
+
+
+def _judge_page(hits: Sequence[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
+    anchors_by_hit = [hit.memory.anchors if _can_judge(hit.memory, query) else () for hit in hits]
+    all_anchors = [anchor for anchors in anchors_by_hit for anchor in anchors]
+    # One call for the whole page, so that a file with several anchors is read once.
+    judgements = iter(judge(all_anchors) if all_anchors else ())
+    for hit, anchors in zip(hits, anchors_by_hit, strict=True):
+        changes = list(islice(judgements, len(anchors)))
+        yield _apply(hit, _find_worst(changes)) if changes else hit
+
+
+def _can_judge(memory: Memory, query: Query) -> bool:
+    """Whether today's working tree says anything about the memory: not for other repositories or a past ``as_of``."""
+    return memory.repo in query.sight.repos and not query.as_of
+
+
+def _apply(hit: Hit, staleness: Staleness) -> Hit:
+    factor = _get_factor(staleness)
+    labels = _label(staleness)
+    # Lines of code are shown and not recorded with the receipt, because the log must not copy the code.
+    details = (staleness.excerpt, describe_outdated_words(hit.memory.text, staleness)) if staleness.must_verify else ()
+    return replace(
+        hit,
+        # A factor below one would raise a negative score.
+        score=round(hit.score * factor, 4) if hit.score > 0 else hit.score,
+        signals=(*hit.signals, Signal(name="code", score=factor, why=next(iter(labels), _describe(staleness)))),
+        labels=(*hit.labels, *labels, *filter(None, details)),
+        is_in_doubt=hit.is_in_doubt or staleness.must_verify,
+    )
+
+
+def describe_outdated_words(text: str, staleness: Staleness) -> str:
+    """Say which words of a memory the code no longer has: `it says 5, the code now says 7`; empty if there are none."""
+    statement = _join_digits(text)
+    sentences = [
+        f"it says {old}, the code now says {new}" if new else f"it says {old}, which the code no longer has"
+        for old, new in dict.fromkeys(staleness.replaced)
+        if old != new and _says(statement, old) and not (new and _says(statement, new))
     ]
-    pairs = [*zip(anchors, symbols, strict=True)]
-    changed_anchors = [anchor for anchor, symbol in pairs if symbol and _needs_text(anchor, symbol)]
-    versions = Versions(index, changed_anchors, has_time)
-    return [
-        # As long as the tree is not read, a symbol that is not in its place may be in any other.
-        _leave_open(anchor, SymbolChange.MISSING)
-        if symbol is None and index.is_behind
-        else assess_change(
-            anchor, symbol, commit, versions.compare(anchor, symbol) if symbol and _needs_text(anchor, symbol) else None
-        )
-        for anchor, symbol in pairs
-    ]
+    return "; ".join(sentences[:MAX_OUTDATED_WORDS])
 
 
-def _needs_text(anchor: Anchor, new: Symbol) -> bool:
-    """Whether the code itself must be compared, because the fingerprints differ in more than comments and layout."""
-    old, now = anchor.symbol.fingerprint, new.fingerprint
-    is_code = anchor.kind not in LOOSE_KINDS and language_of(anchor.path) is not None
-    return is_code and old.raw != now.raw and (old.signature, old.body, old.members) != (
-        now.signature, now.body, now.members,
-    )  # fmt: skip
+def _says(text: str, token: str) -> bool:
+    word = _join_digits(token.strip("\"'`"))
+    if not (word.isdigit() or (len(word) >= MIN_WORD and re.search(r"\w", word))):
+        return False
+    return re.search(rf"(?<![\w.]){re.escape(word)}(?!\w|\.\d)", text) is not None
 
 
-def _load_symbols(index: CodeIndex, path: str) -> list[Symbol]:
-    symbols = index.symbols_of(path)
-    if not symbols and (folder := index.folder_symbol(path)):
-        return [folder]
-    if not symbols and git.is_outside_sparse_checkout(index.root, path):
-        # The file is not on disk, but git's staging area has its content.
-        sources = git.read_blobs(index.root, [f":{path}"])
-        symbols = [symbol for source in sources.values() for symbol in outline(path, source).symbols]
-    return symbols
+def _join_digits(text: str) -> str:
+    """The text with `10_000` and `10,000` as `10000`."""
+    return re.sub(r"(?<=\d)[_,](?=\d{3})", "", text)
 
 
-def _find_in_place(anchor: Anchor, symbols: Iterable[Symbol]) -> Symbol | None:
-    """The symbol with the same qualified name in the same file; of several, the most similar one."""
-    old = anchor.symbol
-    candidates = [symbol for symbol in symbols if symbol.qualified == old.qualified]
-    return max(candidates, key=lambda symbol: similarity_key(old, symbol), default=None)
+def _get_factor(staleness: Staleness) -> float:
+    return SCORE_FACTORS.get(staleness.edit, 1.0)
 
 
-def _find_moved(index: CodeIndex, anchor: Anchor, commit: str, in_passing: bool, has_time: HasTime) -> Symbol | None:
-    """Find a symbol that is no longer in its place; the result is cached until the tree or the commit changes."""
-    fact_name = "lost:" + digest(f"{anchor.label}\0{anchor.kind}\0{anchor.fingerprint}\0{anchor.commit}".encode())
-    with suppress(StoreBusy):  # the process that keeps the index busy is refreshing it
-        index.refresh_if_older(math.inf if in_passing else MAX_INDEX_AGE_SECONDS)
-    cached_commit, generation, place = [*index.get_fact(fact_name).split("\0", 2), "", ""][:3]
-    has_time_to_search = has_time(LARGE_SEARCH_SECONDS if index.is_large() else SEARCH_SECONDS)
-    # Without the time for a search, one in this commit that is a little older is good enough.
-    if generation and cached_commit == commit and (generation == index.generation or not has_time_to_search):
-        symbols = index.symbols_of(place.partition("\0")[0])
-        return next((symbol for symbol in symbols if _encode_place(symbol) == place), None)
-    # The tree is being read in the background, and only then worth a search.
-    index.is_behind = index.is_behind or not has_time_to_search
-    if index.is_behind:
-        return None
-    symbol = _search_tree(index, anchor, commit)
-    with suppress(StoreBusy):
-        index.set_fact(fact_name, f"{commit}\0{index.generation}\0{_encode_place(symbol) if symbol else ''}")
-    return symbol
+def _label(staleness: Staleness) -> tuple[str, ...]:
+    if staleness.must_verify:
+        # Labels are cut at their end, and a long signature must not cut off the warning itself.
+        return (_cut(_describe(staleness), MAX_FIELD_LENGTH - len(VERIFY_SUFFIX)) + VERIFY_SUFFIX,)
+    return () if staleness.change in UNLABELLED_CHANGES else (_describe(staleness),)
 
 
-def _encode_place(symbol: Symbol) -> str:
-    return "\0".join((symbol.path, symbol.qualified, symbol.kind, str(symbol.ordinal)))
-
-
-def _search_tree(index: CodeIndex, anchor: Anchor, commit: str) -> Symbol | None:
-    old = anchor.symbol
-    changed, moves = _list_changes(index, anchor.commit, commit)
-    name = anchor.path.rpartition("/")[2]
-    likely_paths = [anchor.path, moves.get(anchor.path, anchor.path)]
-    likely_paths += (
-        index.find_files(name) if old.kind == FILE else [symbol.path for symbol in index.find_by_name(anchor.name)]
-    )
-    likely_paths += [symbol.path for symbol in index.find_similar(old.fingerprint)]
-    # Files that changed according to git come last: a large merge must not crowd out better candidates.
-    paths = [*dict.fromkeys([*likely_paths, *changed])][:MAX_SEARCH_FILES]
-    new_symbols = _drop_copies(index, anchor.path, [symbol for path in paths for symbol in index.symbols_of(path)])
-    old_symbols = _load_symbols_at(index, anchor.commit, [*dict.fromkeys([anchor.path, *paths])])
-    # With the other old symbols matched too, a candidate that existed before is not taken for the missing one.
-    others_before = [symbol for symbol in old_symbols if symbol.key != old.key]
-    pairs = match([old, *others_before], new_symbols, moves, penalty=0.0 if old_symbols else NO_HISTORY_PENALTY)
-    return next(pair.new for pair in pairs if pair.old is old)
-
-
-def _drop_copies(index: CodeIndex, old_path: str, symbols: Sequence[Symbol]) -> list[Symbol]:
-    """The symbols without those of files that are exact copies of others, such as a backup of a moved file."""
-    paths_by_content: dict[str, list[str]] = {}
-    for symbol in symbols:
-        if symbol.kind == FILE:
-            paths_by_content.setdefault(symbol.fingerprint.raw, []).append(symbol.path)
-    copies = [path for paths in paths_by_content.values() if len(paths) > 1 for path in paths]
-    if not copies:
-        return [*symbols]
-    tracked_paths = git.list_tracked(index.root, copies)
-    old_folder, _, old_name = old_path.rpartition("/")
-
-    def distance(path: str) -> tuple[bool, bool, bool, int]:
-        folder, _, name = path.rpartition("/")
-        # A stray copy is rarely committed; a file mostly keeps its name or its folder.
-        return (path not in tracked_paths, name != old_name, folder != old_folder, len(path))
-
-    kept_paths = {min(paths, key=distance) for paths in paths_by_content.values()}
-    return [symbol for symbol in symbols if symbol.path in kept_paths]
-
-
-def _list_changes(index: CodeIndex, since: str, until: str) -> tuple[list[str], dict[str, str]]:
-    if not since or not until:
-        return [], {}
-    try:
-        paths, moves = git.list_changes(index.root, since, until)
-    except Unavailable:  # the commit was made elsewhere, or history was rewritten
-        return [], {}
-    return [path for path in paths if language_of(path)], moves
-
-
-def _load_symbols_at(index: CodeIndex, commit: str, paths: Sequence[str]) -> list[Symbol]:
-    if not commit:
-        return []
-    try:
-        sources = git.read_blobs(index.root, [f"{commit}:{path}" for path in paths])
-    except Unavailable:
-        return []
-    pairs = ((path, sources.get(f"{commit}:{path}")) for path in paths)
-    return [symbol for path, source in pairs if source is not None for symbol in outline(path, source).symbols]
-
-
-def changed_since(index: CodeIndex, verdict: Staleness, commit: str) -> bool:
-    """Whether the symbol of a judged anchor changed after this commit."""
-    places = [verdict.anchor, *([verdict.now] if verdict.now else [])]
-    old_symbols = _load_symbols_at(index, commit, [*dict.fromkeys(place.path for place in places)])
-    by_place = ((place, [symbol for symbol in old_symbols if symbol.path == place.path]) for place in places)
-    old_symbol = next((symbol for place, symbols in by_place if (symbol := _find_in_place(place, symbols))), None)
-    if old_symbol is None or verdict.now is None:
-        return old_symbol is not None or verdict.now is not None
-    return compare(old_symbol, verdict.now.symbol) not in (SymbolChange.FRESH, SymbolChange.COSMETIC)
-
-
-def compare(old: Symbol, new: Symbol, difference: CodeDifference | None = None) -> SymbolChange:
-    """Classify how the content differs, whatever the place and the name; without a difference by fingerprints alone."""
-    before, after = old.fingerprint, new.fingerprint
-    if before.raw == after.raw and (not before.body or before.docs == after.docs):
-        return SymbolChange.FRESH
-    is_docs_changed = bool(before.body) and before.docs != after.docs
-    if difference is not None and not difference.exists:
-        return SymbolChange.DOCS if is_docs_changed else SymbolChange.COSMETIC
-    # An anchor by another version of the program: only the bytes can be compared.
-    if not before.body:
-        return SymbolChange.BODY_MAJOR if difference is None or difference.is_own else SymbolChange.MEMBERS
-    if old.family != new.family or before.signature != after.signature:
-        return SymbolChange.SIGNATURE
-    if old.kind in LOOSE_KINDS:
-        return _compare_loosely(old, new)
-    if before.body != after.body:
-        return SymbolChange.BODY_MAJOR
-    if before.members != after.members:
-        return SymbolChange.MEMBERS
-    return SymbolChange.DOCS if is_docs_changed else SymbolChange.COSMETIC
-
-
-def _compare_loosely(old: Symbol, new: Symbol) -> SymbolChange:
-    """Classify the change of a file or folder by how much of it is left."""
-    before, after = old.fingerprint, new.fingerprint
-    unchanged_share = similarity(before.sketch, after.sketch)
-    if before.body != after.body:
-        return SymbolChange.BODY_MINOR if unchanged_share >= MINOR_SIMILARITY else SymbolChange.BODY_MAJOR
-    if before.members != after.members:
-        return SymbolChange.MEMBERS if unchanged_share >= REWRITE_SIMILARITY else SymbolChange.BODY_MAJOR
-    return SymbolChange.DOCS if before.docs != after.docs else SymbolChange.COSMETIC
-
-
-def assess_change(
-    anchor: Anchor, new: Symbol | None, commit: str = "", difference: CodeDifference | None = None
-) -> Staleness:
-    """The staleness of an anchor, given its symbol of today, if any, and how its code differs, if that is known."""
-    old = anchor.symbol
-    if new is None:
-        text = f"gone: {anchor.label} is no longer there{_since_commit(anchor)}"
-        return Staleness(anchor=anchor, change=SymbolChange.GONE, edit=SymbolChange.GONE, text=text, now=None)
-    edit = compare(old, new, difference)
-    change = _classify_move(old, new) or edit
-    text = _describe_edit(old, new, edit, difference)
-    if change is not edit:
-        text = f"{change} to {new.label}" + ("" if edit in (SymbolChange.FRESH, SymbolChange.COSMETIC) else f"; {text}")
-    if change is not SymbolChange.FRESH:
-        text += _since_commit(anchor)
-    return Staleness(
-        anchor=anchor,
-        change=change,
-        edit=edit,
-        text=text,
-        now=Anchor.of(new, commit),
-        lines=tuple(_select_lines(difference, old, edit)) if difference else (),
-        replaced=difference.replaced if difference else (),
-    )
-
-
-def _select_lines(difference: CodeDifference, old: Symbol, edit: SymbolChange) -> Iterator[LineChange]:
-    """Yield the changed lines to show, without the header if the text about the signature shows it already."""
-    for line in difference.lines:
-        if edit is not SymbolChange.SIGNATURE or not line.old or line.old.rstrip(" {=:;") not in old.signature:
-            yield line
-
-
-def _describe_edit(old: Symbol, new: Symbol, edit: SymbolChange, difference: CodeDifference | None) -> str:
-    if edit is SymbolChange.SIGNATURE:
-        return _describe_signature(old, new)
-    if difference is None or edit not in (SymbolChange.MEMBERS, SymbolChange.BODY_MAJOR):
-        return _CHANGE_TEXTS[edit].format(share=_describe_share(old, new))
-    notes = [f"member {member.name} {member.verb}" for member in difference.members[:MAX_NAMED_MEMBERS]]
-    more = len(difference.members) - len(notes)
-    parts = [*(["body changed"] if difference.is_own else []), *notes, *([f"{more} more members"] if more > 0 else [])]
-    return ", ".join(parts)
-
-
-def _since_commit(anchor: Anchor) -> str:
-    return f" since {anchor.commit[:9]}" if anchor.commit else ""
-
-
-def _classify_move(old: Symbol, new: Symbol) -> SymbolChange | None:
-    """Whether the symbol was renamed or moved; a new name outweighs a new place."""
-    if (old.path, old.qualified) == (new.path, new.qualified):
-        return None
-    if old.kind == FILE:
-        is_same_folder = old.path.rpartition("/")[0] == new.path.rpartition("/")[0]
-        return SymbolChange.RENAMED if is_same_folder else SymbolChange.MOVED
-    return SymbolChange.RENAMED if old.name != new.name else SymbolChange.MOVED
-
-
-def _describe_share(old: Symbol, new: Symbol) -> str:
-    if not old.fingerprint.sketch:
-        return "share unknown"
-    unchanged_share = similarity(old.fingerprint.sketch, new.fingerprint.sketch)
-    return f"about {max(1, round(100 * (1 - unchanged_share)))} % of it"
-
-
-def _describe_signature(old: Symbol, new: Symbol) -> str:
-    if old.family != new.family:
-        return f"signature changed: was a {old.kind}, is a {new.kind}"
-    # Only what follows the name is shown, unless the part before it changed too.
-    old_head, _, old_tail = old.signature.partition(old.name)
-    new_head, _, new_tail = new.signature.partition(new.name)
-    if old_head != new_head or not (old_tail and new_tail):
-        old_tail, new_tail = old.signature, new.signature
-    text = "signature changed"
-    if old_tail != new_tail:
-        text += ": " + " → ".join(map(_truncate, _leave_out_common(old_tail, new_tail)))
-    if old.fingerprint.body != new.fingerprint.body:
-        text += f"; body changed too ({_describe_share(old, new)})"
-    return text
-
-
-def _leave_out_common(old: str, new: str) -> tuple[str, str]:
-    """Leave out the parameters that two long signatures have in common at their beginning and end."""
-    if len(old) + len(new) <= _READABLE_SIGNATURES:
-        return old, new
-    old_parts, new_parts = _PARAMETER_BORDER.split(old), _PARAMETER_BORDER.split(new)
-    head = _count_equal(old_parts, new_parts)
-    tail = _count_equal(old_parts[head:][::-1], new_parts[head:][::-1])
-    old_text, new_text = ("".join(parts[head : len(parts) - tail]).rstrip(", ") for parts in (old_parts, new_parts))
-    # Of a parameter that was only added or removed, the whole says where.
-    if not (old_text and new_text):
-        return old, new
-    before, after = "… " if head else "", " …" if tail else ""
-    return before + old_text + after, before + new_text + after
-
-
-def _count_equal(parts: Sequence[str], other_parts: Sequence[str]) -> int:
-    pairs = zip(parts, other_parts, strict=False)
-    return next(
-        (place for place, (part, other) in enumerate(pairs) if part != other), min(len(parts), len(other_parts))
-    )
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= _MAX_SIGNATURE_LENGTH else text[: _MAX_SIGNATURE_LENGTH - 1] + "…"
+def _cut(description: str, room: int) -> str:
+    """Cut a description that is too long after its last part that fits, else between words."""
+    if len(description) <= room:
+        return description
+    kept = description[: room - 2]
+    return kept.rpartition("; ")[0] or f"{kept.rpartition(' ')[0] or kept} …"

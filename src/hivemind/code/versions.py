@@ -353,6 +353,18 @@ def _blob_name(anchor: Anchor) -> str:
     return f"{anchor.commit}:{anchor.path}"
 
 
+def load_symbols_at(root: Path, commit: str, paths: Sequence[str]) -> list[Symbol]:
+    """Load the symbols of files as they were at a commit; none if git does not have it."""
+    if not commit:
+        return []
+    try:
+        sources = git.read_blobs(root, [f"{commit}:{path}" for path in paths])
+    except Unavailable:
+        return []
+    pairs = ((path, sources.get(f"{commit}:{path}")) for path in paths)
+    return [symbol for path, source in pairs if source is not None for symbol in outline(path, source).symbols]
+
+
 def read_file(root: Path, path: str, commit: str = "") -> str:
     """Read a file at a commit, by default the checked-out one; uncommitted content is never shown."""
     if commit and not git.COMMIT_ID.fullmatch(commit):

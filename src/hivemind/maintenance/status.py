@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hivemind.agents.install import Agents
-from hivemind.code.app_staleness import anchored_memories, stale_memories, unlinked_memories
+from hivemind.code.staleness import ASKED_SECONDS, count_links, find_stale_memories
 from hivemind.context import Context
 from hivemind.errors import HivemindError
 from hivemind.low_priority import used_cpu_seconds
@@ -12,7 +12,6 @@ from hivemind.model.memory import Status
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.reports import NextStep, StaleMemory, Stats, StatusReport
 from hivemind.model.scope import Visibility
-from hivemind.recall.answer import ASKED_SECONDS
 from hivemind.review.review import Review
 from hivemind.sessions import quarantine
 from hivemind.store.projections import memories, sessions, vectors
@@ -32,6 +31,7 @@ def build_status(context: Context, stats: Stats) -> StatusReport:
     # Not from the model itself: loading it takes longer than everything else here.
     model = context.settings.model or SHIPPED_MODEL
     embedded, unembedded = vectors.count(db, model) if model != "none" else (0, 0)
+    linked, unlinked = count_links(context) if context.checkout.exists else (0, 0)
     standing = StatusReport(
         store=str(context.store.directory),
         bytes=stats.bytes,
@@ -47,8 +47,8 @@ def build_status(context: Context, stats: Stats) -> StatusReport:
         waiting=waiting,
         doubted=len(stale),
         is_code_behind=context.checkout.is_code_behind,
-        linked=len(anchored_memories(context)) if context.checkout.exists else 0,
-        unlinked=len(unlinked_memories(context)) if context.checkout.exists else 0,
+        linked=linked,
+        unlinked=unlinked,
         embedded=embedded,
         unembedded=unembedded,
         quarantined=quarantine.count_items(context.settings.home),
@@ -62,7 +62,7 @@ def build_status(context: Context, stats: Stats) -> StatusReport:
 
 def _stale(context: Context) -> tuple[StaleMemory, ...]:
     try:
-        return stale_memories(context, deadline=used_cpu_seconds() + ASKED_SECONDS)
+        return find_stale_memories(context, deadline=used_cpu_seconds() + ASKED_SECONDS)
     except HivemindError:
         # A tree that cannot be looked at is the doctor's business; the rest is still worth knowing.
         return ()

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hivemind.code import on_demand
 from hivemind.context import Context
 from hivemind.errors import HivemindError
 from hivemind.model.ids import shorten_id
@@ -210,11 +211,8 @@ class Actions:
         return [hit for hit in hits if _is_about_edit(hit, edits)]
 
     def _find_edited_symbols(self, path: str, diffs: Sequence[str]) -> frozenset[str]:
-        # It loads the parsers.
-        from hivemind.code.links import find_edited_names
-
         try:
-            return find_edited_names(self._context.checkout.index, path, list(filter(None, diffs)))
+            return on_demand.links.find_edited_names(self._context.checkout.index, path, list(filter(None, diffs)))
         except HivemindError:
             # Without the index it is unclear what the edit changes.
             return frozenset()

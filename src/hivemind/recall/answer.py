@@ -1,26 +1,23 @@
 """Answer a question from memory: find candidates, decide, rank, check staleness, fit the token budget, render."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hivemind.code.code_names import find_named_files
-from hivemind.code.recall_staleness import Judge, judge_staleness, sort_hits
-from hivemind.code.shared_sessions import find_shared_sessions, find_touched_together
-from hivemind.context import Context
+from hivemind.code.staleness import ASKED_SECONDS, Judge, judge_hits
+from hivemind.context import Context, Progress
 from hivemind.low_priority import used_cpu_seconds
 from hivemind.model import timestamps
-from hivemind.model.recall import CODE_BEHIND, Hit, Query, Recall
-from hivemind.recall import nearby, session_search
+from hivemind.model.recall import CODE_BEHIND, Query, Recall
+from hivemind.model.reports import RelatedContext
+from hivemind.recall import about_code, session_search
 from hivemind.recall.candidates import correct_spelling, find_candidates
 from hivemind.recall.confidence import keep_near, level_confidences
-from hivemind.recall.conflicting_hits import join_sides, mark_conflicts, put_newer_first
+from hivemind.recall.conflicting_hits import arrange_hits, join_sides
 from hivemind.recall.empty_answers import explain_no_memories, explain_no_sessions
-from hivemind.recall.nearby import Nearby
 from hivemind.recall.ranking import load_hits, rank
-from hivemind.recall.rendering import fit, render
+from hivemind.recall.rendering import render
 from hivemind.recall.session_receipts import SessionReceipts
 from hivemind.store.database import Database
 from hivemind.store.projections import sessions
@@ -33,10 +30,6 @@ EMBEDDED_PER_RECALL = 32
 """How many passages a recall embeds before it answers; about a third of a second when it is that far behind."""
 RUNNING, MOST_RUNNING = timedelta(minutes=30), 10
 """A session that was active so recently may be the one that asks."""
-ASKED_SECONDS = 0.15
-"""Processor time for checking code where somebody waits for the answer; to load the parsers takes as much again."""
-MOST_FILES, MOST_SESSIONS = 5, 3
-"""Files, and sessions that touched them, in an answer to a question that names a part of the tree."""
 
 
 def answer(
@@ -47,49 +40,9 @@ def answer(
     candidates = find_candidates(db, corrected_query, meaning)
     size, rank_word = (db.index.size, meaning.embedder.rank_word) if meaning else (0, None)
     hits_by_rank = load_hits(db, corrected_query, rank(candidates, corrected_query), size, rank_word)
-    matches = judge_staleness(join_sides(db, keep_near(hits_by_rank, query), query), query, judge)
-    # Sort by staleness only after fitting: it changes the order of the chosen hits, never which ones are chosen.
-    in_order = put_newer_first(_mark_conflicts(sort_hits(fit(matches, query.limit, query.max_tokens)), query))
-    hits = level_confidences(in_order)
+    matches = judge_hits(join_sides(db, keep_near(hits_by_rank, query), query), query, judge)
+    hits = level_confidences(arrange_hits(matches, query))
     return Recall(query=query, hits=hits, text=render(hits))
-
-
-def answer_about_code(db: Database, query: Query, near: Nearby, judge: Judge) -> Recall:
-    """Return the memories about some code and the files near it that fit the budget."""
-    matches = judge_staleness(join_sides(db, nearby.load_hits(db, query, near), query), query, judge)
-    near = nearby.drop_if_too_long(near, query.max_tokens)
-    room = replace(query, max_tokens=query.max_tokens - nearby.count_nearby_tokens(near))
-    hits = put_newer_first(_mark_conflicts(sort_hits(fit(matches, room.limit, room.max_tokens)), room))
-    return nearby.attach(near, Recall(query=query, hits=hits, text=""))
-
-
-def add_files(recall: Recall, near: Nearby) -> Recall:
-    """Add the files near the code in question to an answer, where the budget allows."""
-    near = nearby.drop_if_too_long(near, recall.query.max_tokens)
-    hits = fit(recall.hits, recall.query.limit, recall.query.max_tokens - nearby.count_nearby_tokens(near))
-    return nearby.attach(near, replace(recall, hits=hits))
-
-
-def add_linked_memories(db: Database, recall: Recall, near: Nearby, judge: Judge) -> Recall:
-    """Add the memories linked to the code that the question names, and the files near that code, to an answer."""
-    query, answers = recall.query, recall.answers
-    answer_ids = {hit.memory.id for hit in answers}
-    matches = join_sides(db, nearby.load_hits(db, query, replace(near, files=())), query)
-    # Half of the places at most, so that a file with many memories does not displace the answers.
-    linked_hits = [hit for hit in matches if hit.memory.id not in answer_ids][: max(1, query.limit // 2)]
-    first_hits = (*answers[: query.limit - len(linked_hits)], *sort_hits(judge_staleness(linked_hits, query, judge)))
-    first_ids = {hit.memory.id for hit in first_hits}
-    closest = [hit for hit in recall.hits if not hit.is_sure and hit.memory.id not in first_ids]
-    # Not by score: a link and a match have no common scale.
-    hits = sorted((*first_hits, *closest), key=lambda hit: (not hit.is_sure, not hit.is_valid))
-    return add_files(replace(recall, hits=tuple(hits[: query.limit])), near)
-
-
-def _mark_conflicts(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
-    """Label hits that may conflict; the labels cost tokens, so hits that no longer fit are dropped."""
-    labelled_hits = mark_conflicts(hits)
-    has_conflict = any(hit.may_conflict for hit in labelled_hits)
-    return fit(labelled_hits, query.limit, query.max_tokens) if has_conflict else labelled_hits
 
 
 class Answers:
@@ -101,8 +54,13 @@ class Answers:
 
     def recall(self, query: Query) -> Recall:
         """Search memories, then sessions, and record a receipt."""
-        answer = self.add_sessions(self._add_code(self.search(query)))
+        answer = self.add_sessions(about_code.add_named_code(self._context, self.search(query), self._make_judge))
         return say_if_behind(self._context, self._receipts.record(self.explain_if_empty(answer)))
+
+    def find_related(self, target: str, limit: int, progress: Progress) -> RelatedContext:
+        """Find memories, files and callers related to code or a task, and record a receipt."""
+        related = about_code.find_related(self._context, target, limit, progress, self.search)
+        return replace(related, recall=self._receipts.record(say_if_behind(self._context, related.recall)))
 
     def search(self, query: Query) -> Recall:
         """Search memories without a receipt."""
@@ -151,21 +109,6 @@ class Answers:
         agent = context.author.actor
         latest = sessions.list_sessions(context.store.db, query.sight, limit=MOST_RUNNING, agent=agent)
         return {session.id for session in latest if session.last_seen_at >= since}
-
-    def _add_code(self, answer: Recall) -> Recall:
-        """Add memories linked to the files, modules and folders that the question names."""
-        query, context = answer.query, self._context
-        # Today's tree says nothing about what was believed then.
-        is_about_today = context.checkout.exists and not query.as_of and not query.true_at
-        # Files that the question names by path, module or folder; most questions name none.
-        inside = find_named_files(context.checkout.root, query.text) if is_about_today else ()
-        if not inside:
-            return answer
-        sessions_together = find_shared_sessions(context.store.db, context.repository, inside)
-        files = find_touched_together(sessions_together, inside, MOST_FILES)
-        near = Nearby(symbols=(), inside=inside, files=files, sessions=sessions_together[:MOST_SESSIONS])
-        with context.store.db.reading():
-            return add_linked_memories(context.store.db, answer, near, self._make_judge())
 
     def _make_judge(self) -> Judge:
         """A judge of anchors that leaves to the background what it has no time for."""

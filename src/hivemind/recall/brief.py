@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from hivemind.code.recall_staleness import label_stale
+from hivemind.code.staleness import judge_hits
 from hivemind.context import Context
 from hivemind.errors import StoreError, Unavailable
 from hivemind.low_priority import used_cpu_seconds
@@ -184,7 +184,10 @@ def mark_stale(context: Context, hits: Iterable[Hit], query: Query, end: float |
     # What git takes counts too: after a switch of a large branch it is most of the work.
     deadline = used_cpu_seconds() + UNASKED_SECONDS if end is None else end
     judge = partial(context.checkout.staleness_of, in_passing=True, deadline=deadline)
-    return tuple(label_stale(hits, replace(query, limit=CHECKED_AT_ONCE), judge))
+    originals = list(hits)
+    judged_hits = judge_hits(originals, replace(query, limit=CHECKED_AT_ONCE), judge)
+    # Where nobody asked, only a warning counts: score and order stay as they are.
+    return tuple(new if new.is_in_doubt else old for old, new in zip(originals, judged_hits, strict=True))
 
 
 def _leave_out_disputed(hits: Iterable[Hit]) -> Iterator[Hit]:

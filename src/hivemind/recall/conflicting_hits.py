@@ -12,6 +12,7 @@ from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.recall.ranking import build_labels, measure_code_share
+from hivemind.recall.rendering import fit
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
@@ -71,6 +72,21 @@ def drop_last(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return the hits without the last one and the other sides of its dispute."""
     dropped_ids = {hits[-1].memory.id, *hits[-1].sides}
     return tuple(hit for hit in hits if hit.memory.id not in dropped_ids)
+
+
+def arrange_hits(hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
+    """Return the hits that fit the budget in the order in which they are shown, with conflicts marked."""
+    # Sort by staleness only after fitting: it changes the order of the chosen hits, never which ones are chosen.
+    in_order = sort_hits(fit(hits, query.limit, query.max_tokens))
+    labelled_hits = mark_conflicts(in_order)
+    has_conflict = any(hit.may_conflict for hit in labelled_hits)
+    # The labels cost tokens, so hits that no longer fit are dropped.
+    return put_newer_first(fit(labelled_hits, query.limit, query.max_tokens) if has_conflict else labelled_hits)
+
+
+def sort_hits(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Sort answers before hits that are only close, among these what is valid first, and then by score."""
+    return tuple(sorted(hits, key=lambda hit: (not hit.is_sure, not hit.is_valid, -hit.score)))
 
 
 def mark_conflicts(hits: Sequence[Hit]) -> tuple[Hit, ...]:

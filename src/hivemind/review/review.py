@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hivemind.agents import file_changes
 from hivemind.agents.file_changes import FileChange
-from hivemind.code.app_staleness import EVERY, stale_memories
+from hivemind.code.staleness import EVERY, find_stale_memories
 from hivemind.context import Context, checked_reason
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.learning.proposals import find_detector
@@ -55,7 +55,7 @@ class Review:
         items = self._make_undecided_items(self._find_pending(limit, everywhere=everywhere), everywhere=everywhere)
         overdue_query = context.query(limit=limit, everywhere=everywhere)
         items += [_overdue(memory) for memory in memories.find_overdue(db, overdue_query)]
-        items += [_stale(doubt) for doubt in (stale_memories(context) if doubts is None else doubts)]
+        items += [_stale(doubt) for doubt in (find_stale_memories(context) if doubts is None else doubts)]
         items.sort(key=lambda item: WEIGHT[item.reason])
         # A memory waits once, for its weightiest reason; when that is settled, the next one shows.
         queue: list[ReviewItem] = []

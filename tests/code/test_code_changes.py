@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hivemind.code.code_changes import judge
 from hivemind.code.index import CodeIndex
-from hivemind.code.staleness import judge
 from hivemind.model.code import SymbolChange
 from tests.sample_service import SERVICE as SIGNING_IN
 
