@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from hivemind.hub.access import Limits
 from hivemind.hub.host import Host
-from hivemind.hub.http import application
+from hivemind.hub.http import create_application
 from hivemind.hub.search import WORD
 from hivemind.hub.store import Hub
 from hivemind.model.recall import SHIPPED_MODEL
@@ -219,9 +219,9 @@ def fill(hub: Hub, superuser: "psycopg.Connection[Any]", memories: int, count: i
     teams = []
     for place, share in enumerate(shares):
         size = max(100, round(memories * share / sum(shares)))
-        host.found_team(f"team {place}")
-        team_id = host.owner_of(f"team {place}").team
-        with host.mind(host.owner_of(f"team {place}")) as mind:
+        host.create_team(f"team {place}")
+        team_id = host.find_owner(f"team {place}").team
+        with host.open_mind(host.find_owner(f"team {place}")) as mind:
             token = mind.admin.tokens.issue(name="asker", role=Role.READER)
         topics = TopicTree.grow(numbers, size)
         texts: list[str] = []
@@ -346,7 +346,7 @@ def serve(address: str, port: int) -> None:
     """Run a hub without limits of requests, which one client would exceed."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     host = Host.open(address, limits=Limits(per_token=1_000_000_000))
-    uvicorn.run(application(host, f"http://127.0.0.1:{port}"), port=port, log_level="warning")
+    uvicorn.run(create_application(host, f"http://127.0.0.1:{port}"), port=port, log_level="warning")
 
 
 @dataclass(frozen=True, kw_only=True)

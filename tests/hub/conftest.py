@@ -65,7 +65,7 @@ def device(tmp_path: Path, clock: Clock) -> Iterator[Opened]:
 def team(served: Served) -> str:
     """A team of this test's own."""
     name = f"team-{secrets.token_hex(4)}"
-    served.host.found_team(name)
+    served.host.create_team(name)
     return name
 
 
@@ -73,5 +73,5 @@ def team(served: Served) -> str:
 def strangers(served: Served) -> str:
     """Another team on the same hub."""
     name = f"strangers-{secrets.token_hex(4)}"
-    served.host.found_team(name)
+    served.host.create_team(name)
     return name

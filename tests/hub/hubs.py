@@ -25,8 +25,8 @@ class Line:
     def exchange(self) -> Exchange:
         return Exchange(store=self.hub, member=self.member, now=self.now)
 
-    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
-        return self.exchange.hello(device, bookmark)
+    def say_hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
+        return self.exchange.say_hello(device, bookmark)
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         return self.exchange.push(device, self._sent(entries))
@@ -38,8 +38,8 @@ class Line:
     def compare(self, device: str, chains: Mapping[str, int]) -> Sequence[ChainHead]:
         return self.exchange.compare(device, chains)
 
-    def hashes(self, device: str, after: int) -> Sequence[str]:
-        return self.exchange.hashes(device, after)
+    def list_hashes(self, device: str, after: int) -> Sequence[str]:
+        return self.exchange.list_hashes(device, after)
 
     def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
         return self.exchange.take_back(device, self._sent(entries), head)

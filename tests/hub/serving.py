@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hivemind.hub.host import Host
-from hivemind.hub.http import application
+from hivemind.hub.http import create_application
 from hivemind.hub.http.admission import TimedProtocol
 from hivemind.model.team import Role
 
@@ -36,7 +36,7 @@ class Served:
 
     def token(self, team: str, role: Role = Role.WRITER, name: str = "", *, is_agent: bool = False) -> str:
         """A token for a new member of a team."""
-        with self.host.mind(self.host.owner_of(team)) as mind:
+        with self.host.open_mind(self.host.find_owner(team)) as mind:
             return mind.admin.tokens.issue(name=name or f"some {role}", role=role, is_agent=is_agent, days=1)
 
     def ask(self, method: str, path: str, token: str = "", body: Any = None, **headers: str) -> Answer:
@@ -79,7 +79,7 @@ def serving(host: Host) -> Iterator[Served]:
     config = uvicorn.Config(lambda: None, port=0, log_level="warning", http=TimedProtocol)
     socket = config.bind_socket()
     served = Served(host=host, url=f"http://127.0.0.1:{socket.getsockname()[1]}")
-    config.app = Overhearing(application(host, served.url), served.wire)
+    config.app = Overhearing(create_application(host, served.url), served.wire)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
     thread.start()

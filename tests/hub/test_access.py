@@ -39,7 +39,7 @@ def test_a_revoked_token_is_worthless_at_the_next_request(served: Served, team: 
     token = served.token(team, name="mallory")
     before = served.ask("GET", "/v1/memories", token)
 
-    with served.host.mind(served.host.owner_of(team)) as mind:
+    with served.host.open_mind(served.host.find_owner(team)) as mind:
         mind.admin.tokens.revoke("mallory")
 
     assert before.status == 200
@@ -69,7 +69,7 @@ def test_a_rotated_token_takes_the_place_of_the_old_one(served: Served, team: st
 def test_tokens_are_kept_as_hashes_alone(served: Served, team: str, hub: Hub) -> None:
     token = served.token(team, name="alice")
 
-    with hub.open_team(served.host.owner_of(team).team) as store:
+    with hub.open_team(served.host.find_owner(team).team) as store:
         rows = str(store.db.execute("SELECT t.* FROM tokens t"))
 
     assert "alice" in rows

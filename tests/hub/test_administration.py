@@ -143,9 +143,9 @@ def test_what_admins_do_is_on_record_in_the_log(served: Served, team: str, admin
 
 def test_the_name_of_a_team_is_given_once(served: Served, team: str) -> None:
     with pytest.raises(InvalidInput, match=f"there is a team '{team}' on this hub already; choose another name"):
-        served.host.found_team(team)
+        served.host.create_team(team)
 
-    assert served.host.found_team(f"{team} 2").startswith("hm_")
+    assert served.host.create_team(f"{team} 2").startswith("hm_")
 
 
 def test_a_team_is_exported_and_deleted_and_another_stays(
@@ -155,7 +155,7 @@ def test_a_team_is_exported_and_deleted_and_another_stays(
     remember(served, ours, "Standup is at ten")
     remember(served, theirs, "Somebody else's")
     served.ask("POST", "/v1/hello", ours, {"device": "laptop"})
-    team_id = served.host.owner_of(team).team
+    team_id = served.host.find_owner(team).team
     run, file = person("operator"), tmp_path / "team.jsonl"
 
     names = run("hub", "team", "list", "--database", hub_address)
@@ -168,7 +168,7 @@ def test_a_team_is_exported_and_deleted_and_another_stays(
     assert served.ask("GET", "/v1/memories", ours).status == 401
     assert len(served.ask("GET", "/v1/memories", theirs).body) == 1
     with pytest.raises(NotFound):
-        served.host.owner_of(team)
+        served.host.find_owner(team)
     with hub.pool.connection() as connection, connection.transaction():
         connection.execute("SELECT set_config('hivemind.team', $1, true)", [team_id])
         for table in ("events", "bodies", "memories", "tokens", "devices", "epochs"):

@@ -499,7 +499,7 @@ def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Sto
         with pytest.raises(Refused):
             exchange_with(team, writer("bob")).push(bob._context.store.chain, entries)
     with pytest.raises(Refused, match="another member"):
-        exchange_with(team, writer("bob")).hello(team.chain)
+        exchange_with(team, writer("bob")).say_hello(team.chain)
     assert exchange_with(team, writer("alice")).push(alice._context.store.chain, theirs).has == 1
     with pytest.raises(Refused, match="another member"):
         exchange_with(team, writer("bob")).push(alice._context.store.chain, theirs)

@@ -24,8 +24,8 @@ def small_hub(empty_database: str, tmp_path: Path) -> Iterator[tuple[Served, Hub
     options = HubOptions(connections=DEVICES + 1, pool_seconds=5)
     settings = Settings(home=tmp_path / "hub", person="hub")
     with Hub.open(empty_database, options) as hub, serving(Host(hub, settings)) as served:
-        served.host.found_team("loud")
-        served.host.found_team("quiet")
+        served.host.create_team("loud")
+        served.host.create_team("quiet")
         yield served, hub
 
 

@@ -97,7 +97,7 @@ def make_host(hub: Hub, provider: Provider, team: str, **options: Any) -> Host:
         hub, Settings.load(),
         Issuer(url=provider.url, audience=AUDIENCE, client_id=CLIENT_ID, **{"rules": rules} | options),
     )  # fmt: skip
-    host.found_team(team)
+    host.create_team(team)
     return host
 
 
@@ -273,14 +273,14 @@ def test_a_restored_database_removes_a_person_again(hub: Hub, provider: Provider
     host = make_host(hub, provider, team)
     assert sign_in(host, provider.id_token(sub=team)) == team
     host.remove_everywhere(team)
-    with host.mind(host.owner_of(team)) as mind:
-        events = [entry.event for entry in mind.admin.record_of_administration() if entry.event]
+    with host.open_mind(host.find_owner(team)) as mind:
+        events = [entry.event for entry in mind.admin.list_acts() if entry.event]
         # As in a backup from before the removal.
         mind._store.db.execute("DELETE FROM removed_people")
         mind._store.db.execute("SELECT set_removal(id, '') FROM find_person(?)", team)
     assert sign_in(host, provider.id_token(sub=team, iat=time.time() - 5)) == team
 
-    with hub.open_team(host.owner_of(team).team) as store:
+    with hub.open_team(host.find_owner(team).team) as store:
         access.repeat_removals(store.db, reversed(events))
 
     assert sign_in(host, provider.id_token(sub=team, iat=time.time() - 6)) == ""

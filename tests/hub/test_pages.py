@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from starlette.testclient import TestClient
 
-from hivemind.hub.http import application
+from hivemind.hub.http import create_application
 from hivemind.model.team import Role
 from hivemind.viewer.page_guard import POLICY
 from tests.browser import audit_page, open_page
@@ -91,7 +91,7 @@ def test_a_token_is_shown_once_and_the_browser_holds_something_else(served: Serv
 
 def test_behind_tls_the_cookie_goes_nowhere_else(served: Served, team: str) -> None:
     url = "https://hub.example"
-    asking = TestClient(application(served.host, url), base_url=url, follow_redirects=False)
+    asking = TestClient(create_application(served.host, url), base_url=url, follow_redirects=False)
 
     came = asking.post("/login", data={"secret": served.token(team)}, headers={"Origin": url})
 
@@ -115,7 +115,7 @@ def test_a_browser_is_out_as_soon_as_its_token_is_or_it_leaves(served: Served, t
     form_token = plainly(served, "GET", "/", bob)[2].partition('name="token" value="')[2].partition('"')[0]
     before = [plainly(served, "GET", "/", one)[0] for one in (alice, bob)]
 
-    with served.host.mind(served.host.owner_of(team)) as mind:
+    with served.host.open_mind(served.host.find_owner(team)) as mind:
         mind.admin.tokens.revoke("alice")
     plainly(served, "POST", "/logout", bob, {"token": form_token})
 

@@ -33,7 +33,7 @@ def pooled(postgres_folder: str, empty_database: str) -> Iterator[str]:
 def behind_pooler(pooled: str, tmp_path: Path) -> Iterator[tuple[Served, Hub]]:
     """A hub behind a pooler."""
     with Hub.open(pooled) as hub, serving(Host(hub, Settings(home=tmp_path / "hub", person="hub"))) as served:
-        served.host.found_team("team")
+        served.host.create_team("team")
         yield served, hub
 
 

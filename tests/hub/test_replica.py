@@ -26,7 +26,7 @@ def with_replica(postgres_folder: str, tmp_path_factory: pytest.TempPathFactory)
         replica = primary.replace(postgres_folder, folder)
         settings = Settings(home=tmp_path_factory.mktemp("hub"), person="hub", model="none")
         with Hub.open(primary, HubOptions(replica=replica)) as hub, serving(Host(hub, settings)) as served:
-            served.host.found_team("team")
+            served.host.create_team("team")
             yield served, hub
 
 
@@ -72,7 +72,7 @@ def test_without_a_replica_a_recall_works_in_a_session_that_may_only_read(empty_
     read_only = f"{empty_database}&options=-c%20default_transaction_read_only%3Don"
     settings = Settings(home=tmp_path, person="hub", model="none")
     with Hub.open(empty_database) as hub, serving(Host(hub, settings)) as served:
-        served.host.found_team("team")
+        served.host.create_team("team")
         token = served.token("team", Role.WRITER, "alice")
         served.ask("POST", "/v1/memories", token, {"text": "Deploys run on Fridays"})
 

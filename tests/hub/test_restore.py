@@ -33,7 +33,7 @@ class RestorableHub:
         self.settings = Settings(home=home, person="hub", model="none")
         self.address = postgres.database(folder, f"first_{secrets.token_hex(4)}")
         self.host = Host(Hub.open(self.address), self.settings)
-        self.admin = self.host.found_team("payments")
+        self.admin = self.host.create_team("payments")
 
     def dump(self) -> bytes:
         return self._run("pg_dump", "-Fc", "-d", self.address_of_superuser)
@@ -250,7 +250,7 @@ def test_nobody_can_bring_back_what_the_hub_never_had(hub: RestorableHub, device
 
         # Nor can anybody make the hub believe that it lost something.
         bookmark = Bookmark(epoch=served.ask("GET", "/v1/epochs", hub.admin).body[0]["id"], cursor=7, head=head)
-        HubClient(url=served.url, token=tokens["mallory"]).hello(mallory._context.store.chain, bookmark)
+        HubClient(url=served.url, token=tokens["mallory"]).say_hello(mallory._context.store.chain, bookmark)
         assert len(served.ask("GET", "/v1/epochs", hub.admin).body) == 1
         assert "Alice has not sent this" not in list_hub_texts(served, hub.admin)
 

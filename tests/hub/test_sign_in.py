@@ -151,7 +151,7 @@ def open_company(hub: Hub, provider: Provider, directory: Path) -> Iterator[Comp
     )  # fmt: skip
     host = Host(hub, Settings(home=directory / "hub", person="hub"), issuer)
     for team in (payments, search):
-        host.found_team(team)
+        host.create_team(team)
     with serving(host) as served:
         company = Company(provider, served, directory, payments, search)
         yield company
@@ -184,8 +184,8 @@ def test_a_person_signs_in_with_the_browser_and_never_sees_a_token(company: Comp
     assert teams == [{"team": company.payments, "role": "writer", "here": True}]
     file = Path(alice.environment["HIVEMIND_HOME"]) / HUB_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    with company.host.mind(company.host.owner_of(company.payments)) as mind:
-        assert [member.person for member in mind.members()] == ["admin", f"{subject}@acme.example"]
+    with company.host.open_mind(company.host.find_owner(company.payments)) as mind:
+        assert [member.person for member in mind.list_members()] == ["admin", f"{subject}@acme.example"]
 
 
 def test_a_person_without_a_browser_signs_in_with_a_code(company: Company) -> None:
@@ -265,7 +265,7 @@ def test_logging_out_works_while_the_provider_is_down(company: Company) -> None:
 
 def test_a_store_that_joined_with_a_token_has_nothing_to_end_at_a_provider(company: Company) -> None:
     mind = company.laptop("alice")
-    with company.host.mind(company.host.owner_of(company.payments)) as team:
+    with company.host.open_mind(company.host.find_owner(company.payments)) as team:
         token = team.admin.tokens.issue(name="alice", role=Role.WRITER)
     mind.team.login(company.served.url, token)
 
@@ -283,8 +283,8 @@ def test_roles_follow_the_groups_at_the_next_renewal(company: Company) -> None:
     membership = mind.team.status().membership
     assert membership is not None
     assert membership.role is Role.REVIEWER
-    with company.host.mind(company.host.owner_of(company.payments)) as team:
-        acts = [entry.event.fact.action for entry in team.admin.record_of_administration()]  # type: ignore[union-attr]
+    with company.host.open_mind(company.host.find_owner(company.payments)) as team:
+        acts = [entry.event.fact.action for entry in team.admin.list_acts()]  # type: ignore[union-attr]
     assert "role changed" in acts
 
 
@@ -334,13 +334,13 @@ def test_an_admin_removes_a_person_from_their_own_team_only(company: Company) ->
     company.begin(subject, new_token(), team=company.payments)
     company.begin(subject, search_token := new_token(), team=company.search)
 
-    with company.host.mind(company.host.owner_of(company.payments)) as mind:
+    with company.host.open_mind(company.host.find_owner(company.payments)) as mind:
         mind.admin.remove_member(subject)
 
     with pytest.raises(AccessRevoked, match="removed you from this team"):
         company.begin(subject, new_token(), team=company.payments)
     assert company.is_admitted(search_token)
-    with company.host.mind(company.host.owner_of(company.payments)) as mind:
+    with company.host.open_mind(company.host.find_owner(company.payments)) as mind:
         assert mind.admin.return_member(subject) == f"{subject}@acme.example"
     company.begin(subject, new_token(), team=company.payments)
 
@@ -456,7 +456,7 @@ def test_an_erasure_while_the_login_has_ended_waits_for_the_next_one(company: Co
 
     assert ("hub", "pending") in [(place.name, place.state) for place in receipt.places]
     assert not mind.list()
-    with company.host.mind(company.host.owner_of(company.payments)) as team:
+    with company.host.open_mind(company.host.find_owner(company.payments)) as team:
         assert not team.list()
 
 

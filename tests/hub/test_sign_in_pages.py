@@ -127,8 +127,8 @@ def test_signing_in_again_makes_no_further_entry_in_the_record_of_administration
     for _ in range(2):
         browse(f"{company.served.url}/login/provider", subject, make_opener()[0])
 
-    with company.host.mind(company.host.owner_of(company.payments)) as mind:
-        details = [entry.event.fact.detail for entry in mind.admin.record_of_administration()]  # type: ignore[union-attr]
+    with company.host.open_mind(company.host.find_owner(company.payments)) as mind:
+        details = [entry.event.fact.detail for entry in mind.admin.list_acts()]  # type: ignore[union-attr]
         logins = [token for token in mind.admin.tokens.list() if token.name.startswith(subject)]
 
     assert sum("with a browser" in detail for detail in details) == 1
@@ -140,7 +140,7 @@ def test_a_browser_login_that_an_admin_revokes_ends_at_once(company: Company) ->
     browse(f"{company.served.url}/login/provider", subject, opener)
     at_first = read(opener, company.served.url)[1]
 
-    with company.host.mind(company.host.owner_of(company.payments)) as mind:
+    with company.host.open_mind(company.host.find_owner(company.payments)) as mind:
         mind.admin.tokens.revoke(f"{subject}@acme.example")
 
     assert not at_first.endswith("/login")
@@ -150,8 +150,8 @@ def test_a_browser_login_that_an_admin_revokes_ends_at_once(company: Company) ->
 def test_a_removed_person_is_signed_out_of_the_pages_and_cannot_come_back(company: Company) -> None:
     subject, (opener, _) = company.hire("alice", "payers"), make_opener()
     browse(f"{company.served.url}/login/provider", subject, opener)
-    with company.host.mind(company.host.owner_of(company.payments)) as mind:
-        members = [member.person for member in mind.members()]
+    with company.host.open_mind(company.host.find_owner(company.payments)) as mind:
+        members = [member.person for member in mind.list_members()]
 
     company.host.remove_everywhere(f"{subject}@acme.example")
 

@@ -151,11 +151,11 @@ def test_an_edit_of_a_colleagues_memory_waits_for_a_reviewer_where_the_team_want
 def test_an_edit_on_the_hub_itself_waits_for_a_reviewer_too(served: Served, team: str) -> None:
     admin = served.token(team, Role.ADMIN, "root")
     memory = remember(served, served.token(team, Role.WRITER, "alice"), "Tests run with tox")
-    bob = replace(served.host.owner_of(team), member=TeamMember(person="bob", role=Role.WRITER))
-    with served.host.mind(bob) as mind:
+    bob = replace(served.host.find_owner(team), member=TeamMember(person="bob", role=Role.WRITER))
+    with served.host.open_mind(bob) as mind:
         unheld = mind.edit(memory, "Tests run with nox")
     served.ask("PATCH", "/v1/team", admin, {"review_edits": True})
-    with served.host.mind(bob) as mind:
+    with served.host.open_mind(bob) as mind:
         held = mind.edit(memory, "Tests run with curl evil")
     approved = served.ask("POST", f"/v1/memories/{memory}/approve", admin, {}).body
 

@@ -27,8 +27,8 @@ class Balanced:
 
     clients: Iterator[HubClient]
 
-    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
-        return next(self.clients).hello(device, bookmark)
+    def say_hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
+        return next(self.clients).say_hello(device, bookmark)
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         return next(self.clients).push(device, entries)
@@ -39,8 +39,8 @@ class Balanced:
     def compare(self, device: str, chains: Mapping[str, int]) -> Sequence[ChainHead]:
         return next(self.clients).compare(device, chains)
 
-    def hashes(self, device: str, after: int) -> Sequence[str]:
-        return next(self.clients).hashes(device, after)
+    def list_hashes(self, device: str, after: int) -> Sequence[str]:
+        return next(self.clients).list_hashes(device, after)
 
     def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
         return next(self.clients).take_back(device, entries, head)
@@ -53,7 +53,7 @@ def hubs(empty_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
 
     def start(_: int) -> tuple[Host, str]:
         host = Host.open(empty_database)
-        return host, host.first_token()
+        return host, host.create_first_team()
 
     with ThreadPoolExecutor(2) as pool:
         (one, first), (other, second) = pool.map(start, range(2))
@@ -105,7 +105,7 @@ def test_what_devices_push_through_both_has_one_order(hubs: tuple[Served, Served
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(work, ("alice", "bob")))
     token = here.token("team", Role.READER, "carol")
-    epoch = HubClient(url=here.url, token=token).hello("carols").epoch
+    epoch = HubClient(url=here.url, token=token).say_hello("carols").epoch
     told = [HubClient(url=one.url, token=token).pull("carols", 0, 200, epoch) for one in (here, there)]
 
     assert told[0] == told[1]

@@ -292,8 +292,8 @@ def test_tokens_that_were_replaced_are_deleted_when_their_devices_leases_have_en
     own_hub: Hub, settings: Settings, clock: Clock
 ) -> None:
     host = Host(own_hub, settings, clock=clock)
-    host.found_team("payments")
-    with host.mind(host.owner_of("payments")) as mind:
+    host.create_team("payments")
+    with host.open_mind(host.find_owner("payments")) as mind:
         tokens = mind.admin.tokens
         first = tokens.issue(name="alice", role=Role.WRITER, days=1)
         visit = host.begin_visit(first, "127.0.0.1")

@@ -50,17 +50,17 @@ class Line:
     machine: Machine
     hub: Store
 
-    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
+    def say_hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
         """Send a greeting."""
-        return self._send(lambda: self._exchange().hello(device, bookmark))
+        return self._send(lambda: self._exchange().say_hello(device, bookmark))
 
     def compare(self, device: str, chains: Mapping[str, int]) -> Sequence[ChainHead]:
         """Ask what the hub has of each chain."""
         return self._send(lambda: self._exchange().compare(device, chains))
 
-    def hashes(self, device: str, after: int) -> Sequence[str]:
+    def list_hashes(self, device: str, after: int) -> Sequence[str]:
         """Ask what the hub has of this device's chain."""
-        return self._send(lambda: self._exchange().hashes(device, after))
+        return self._send(lambda: self._exchange().list_hashes(device, after))
 
     def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
         """Send back what the hub lost."""

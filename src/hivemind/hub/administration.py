@@ -66,15 +66,15 @@ class TeamAdmin:
         """The team's tokens."""
         return access.Tokens(self._store.db, self._context.clock, self._record)
 
-    def refusals(self, limit: int = 100) -> list[Refusal]:
+    def list_refusals(self, limit: int = 100) -> list[Refusal]:
         """Return refused requests, newest first."""
         return access.list_refusals(self._store.db, limit)
 
-    def epochs(self) -> list[LogEpoch]:
+    def list_epochs(self) -> list[LogEpoch]:
         """Return the epochs of the team's log; each but the first is a restore or failover of the database."""
         return self._store.history.list()
 
-    def record_of_administration(self, *, before: int = 0, limit: int = 100) -> list[log.LogEntry]:
+    def list_acts(self, *, before: int = 0, limit: int = 100) -> list[log.LogEntry]:
         """Return what admins did, newest first; ``before`` is the last position of the previous page."""
         return log.read_entries(self._store.db, EVERYTHING, facts=[FACT], before=before, limit=limit)
 
@@ -116,13 +116,13 @@ class TeamAdmin:
     def _list_devices(self, person: str) -> list[Device]:
         return [device for device in sync_state.list_devices(self._store.db) if device.person == person]
 
-    def limits(self) -> TeamLimits:
+    def read_limits(self) -> TeamLimits:
         """Return the name and limits of the team."""
         return _load_limits(self._store.db)
 
     def change_limits(self, **changes: int | str) -> TeamLimits:
         """Change the name or limits of the team and return them."""
-        before = self.limits()
+        before = self.read_limits()
         after = replace(before, **changes)  # type: ignore[arg-type]
         with self._store.db.transaction():
             _store_limits(self._store.db, after)
@@ -133,7 +133,7 @@ class TeamAdmin:
 
     def export(self) -> Iterator[str]:
         """Yield a line of JSON for each memory of the team, as 'hivemind import' reads them."""
-        self._record(AdminAction.TEAM_EXPORTED, self.limits().name, "")
+        self._record(AdminAction.TEAM_EXPORTED, self.read_limits().name, "")
         yield from export.export_lines(memories.iterate_visible(self._store.db, EVERYTHING))
 
     def _remove(self, devices: list[Device], tokens: Sequence[str]) -> Removal:

@@ -59,7 +59,7 @@ class Exchange:
     devices: DeviceRegister | None = None
     """Which devices may sync; without, any device of a member."""
 
-    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
+    def say_hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
         """Return team, role and lease for a device, how many of its entries the hub has, and from where to read on."""
         bookmark = bookmark or Bookmark()
         state = self.history.state if self.history else None
@@ -150,7 +150,7 @@ class Exchange:
             heads.append(replace(head, seq=seq, hash=sync_state.find_hash(self.store.db, head.chain, seq)))
         return tuple(heads)
 
-    def hashes(self, device: str, after: int) -> tuple[str, ...]:
+    def list_hashes(self, device: str, after: int) -> tuple[str, ...]:
         """Return the hashes of a device's entries after a number; others there mean that its store was copied."""
         self._check_owner(device)
         entries = sync_state.read_chain(self.store.db, device, after, MAX_PAGE_ENTRIES)

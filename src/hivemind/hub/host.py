@@ -67,12 +67,12 @@ class TeamMind(Mind):
     def _memories(self) -> Memories:
         return Memories(self._context, scope=Scope.TEAM)
 
-    def devices(self) -> list[Device]:
+    def list_devices(self) -> list[Device]:
         """Return the team's devices, when each last synced, and what it has not read."""
         removed_ids = access.list_removed_devices(self._store.db)
         return [device for device in sync_state.list_devices(self._store.db) if device.id not in removed_ids]
 
-    def members(self) -> list[TeamMember]:
+    def list_members(self) -> list[TeamMember]:
         """Return everybody who has a valid token, people first."""
         # Every member may see who is in the team; the tokens themselves are for admins.
         tokens = access.list_tokens(self._store.db)
@@ -116,17 +116,17 @@ class Host:
         """The URL of the identity provider; empty without."""
         return self._issuer.url if self._issuer else ""
 
-    def first_token(self) -> str:
+    def create_first_team(self) -> str:
         """Create the first team and return its admin's token; empty if there are teams already."""
         with self.hub.connect_without_team() as db:
             is_new = not access.has_teams(db)
         try:
-            return self.found_team(FIRST_TEAM) if is_new else ""
+            return self.create_team(FIRST_TEAM) if is_new else ""
         except InvalidInput:
             # Another hub that started at the same moment has created it.
             return ""
 
-    def found_team(self, name: str) -> str:
+    def create_team(self, name: str) -> str:
         """Create a team and return its admin's token, which cannot be read again."""
         with self.hub.connect_without_team() as db:
             if access.find_team(db, name):
@@ -143,7 +143,7 @@ class Host:
 
     def delete_team(self, name: str) -> None:
         """Delete a team with everything it has; devices keep their copies until their leases end."""
-        self.hub.delete_team(self.owner_of(name).team)
+        self.hub.delete_team(self.find_owner(name).team)
 
     def begin_epochs(self) -> int:
         """Tell every team's devices that the database was restored; return how many teams there are."""
@@ -224,7 +224,7 @@ class Host:
             sign_in.remove_from_hub(db, person, format_timestamp(self._clock()))
         removals = {}
         for _, team in teams:
-            with self.mind(self.owner_of(team)) as mind:
+            with self.open_mind(self.find_owner(team)) as mind:
                 if mind.admin.has_member(name):
                     removals[team] = mind.admin.remove_member(name, is_everywhere=True)
         if not person and not removals:
@@ -241,7 +241,7 @@ class Host:
             raise NotFound(f"nobody called {asked!r} has signed in to this hub; check the name")
         for _, team in teams:
             # Of teams that they were not in, there is nothing to undo.
-            with self.mind(self.owner_of(team)) as mind, suppress(NotFound):
+            with self.open_mind(self.find_owner(team)) as mind, suppress(NotFound):
                 mind.admin.return_member(name)
         return name
 
@@ -298,7 +298,7 @@ class Host:
             access.record_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
 
     @contextmanager
-    def mind(self, who: AdmittedMember, repo: str = "", *, read_only: bool = False) -> Iterator[TeamMind]:
+    def open_mind(self, who: AdmittedMember, repo: str = "", *, read_only: bool = False) -> Iterator[TeamMind]:
         """Open the team's memory for a member, seen from a repository; with ``read_only``, a replica may answer."""
         # Trust follows from the channel, so an agent's token must not write as a person.
         channel = Channel.AGENT if who.member.is_agent else Channel.PERSON
@@ -310,7 +310,7 @@ class Host:
             yield TeamMind(make_context(store, settings, repository, writer, self._clock, self._embedder), store)
 
     @contextmanager
-    def exchange(self, who: AdmittedMember) -> Iterator[Exchange]:
+    def open_exchange(self, who: AdmittedMember) -> Iterator[Exchange]:
         """Open the hub's side of a sync for a member."""
         with self._store(who) as store:
             yield Exchange(
@@ -318,7 +318,7 @@ class Host:
                 devices=DeviceRegister(store.db, who.token),
             )  # fmt: skip
 
-    def owner_of(self, team: str) -> AdmittedMember:
+    def find_owner(self, team: str) -> AdmittedMember:
         """Return an admin of a team, for whoever can reach the database itself."""
         with self.hub.connect_without_team() as db:
             team_id = access.find_team(db, team)

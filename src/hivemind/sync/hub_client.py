@@ -44,7 +44,7 @@ class HubClient:
     url: str
     token: str
 
-    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
+    def say_hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
         """Identify this device and return how many of its entries the hub has, and from where to read on."""
         body = {"device": device, "bookmark": to_plain(bookmark or Bookmark())}
         return from_plain(Welcome, self.request("POST", "/v1/hello", body))
@@ -65,7 +65,7 @@ class HubClient:
         heads = self.request("POST", "/v1/compare", {"device": device, "chains": dict(chains)})
         return [from_plain(ChainHead, head) for head in heads]
 
-    def hashes(self, device: str, after: int) -> Sequence[str]:
+    def list_hashes(self, device: str, after: int) -> Sequence[str]:
         """Return the hashes of this device's entries that the hub has, after a number."""
         query = urllib.parse.urlencode({"device": device, "after": after})
         return [str(entry_hash) for entry_hash in self.request("GET", f"/v1/hashes?{query}")]

@@ -29,7 +29,7 @@ EraseFollowUp = Callable[[list[str]], list[Event]]
 class Transport(Protocol):
     """What a hub answers a device; it identifies the member by the token."""
 
-    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
+    def say_hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
         """Identify this device and return how many of its entries the hub has, and from where to read on."""
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
@@ -41,7 +41,7 @@ class Transport(Protocol):
     def compare(self, device: str, chains: Mapping[str, int]) -> Sequence[ChainHead]:
         """Return the hub's entry with that number of each chain, or the newest if it has fewer."""
 
-    def hashes(self, device: str, after: int) -> Sequence[str]:
+    def list_hashes(self, device: str, after: int) -> Sequence[str]:
         """Return the hashes of this device's entries that the hub has, after a number."""
 
     def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
@@ -58,11 +58,11 @@ def synchronise(
 ) -> SyncResult:
     """Push this device's entries, pull new ones, and return how many of each."""
     expire_lease(store, now)
-    welcome = transport.hello(store.chain, sync_state.read_bookmark(store.db))
+    welcome = transport.say_hello(store.chain, sync_state.read_bookmark(store.db))
     if store.membership and store.membership.team != welcome.team:
         raise Refused("this store belongs to another team; use a separate store for this one")
     if _leave_copied_chain(store, transport, welcome):
-        welcome = transport.hello(store.chain, sync_state.read_bookmark(store.db))
+        welcome = transport.say_hello(store.chain, sync_state.read_bookmark(store.db))
     is_restored = store.membership is not None and store.membership.epoch not in ("", welcome.epoch)
     # Before the new epoch is stored, so that an interrupted recovery is repeated.
     returned_count = _give_back(store, transport) if is_restored else None
@@ -272,7 +272,7 @@ def _is_sealed(store: Store, head: ChainHead) -> bool:
 def _compare_chain(store: Store, transport: Transport, chain: str) -> tuple[int, int]:
     """Return the first number at which a chain differs from the hub's (0 if none), and how many were compared."""
     seq = 0
-    while hashes := transport.hashes(chain, seq):
+    while hashes := transport.list_hashes(chain, seq):
         for hub_hash in hashes:
             seq += 1
             own_hash = sync_state.find_hash(store.db, chain, seq)

@@ -165,7 +165,7 @@ def serve(
     limits = access.Limits(per_token=requests_per_minute, wrong_per_address=wrong_requests_per_minute)
     issuer = _make_issuer(url, **provider)
     hub_host = hub.Host.open(require_database(database), options, issuer=issuer, limits=limits)
-    if token := hub_host.first_token():
+    if token := hub_host.create_first_team():
         print_text(f"The admin's token, shown only now:\n\n    {token}\n")
     processes = worker.WorkerProcesses(workers, database, receipt_days)
     note(f"The hub listens at {url}; requests are logged here as lines of JSON")
@@ -176,7 +176,7 @@ def serve(
     operations.log_to_stderr()
     try:
         uvicorn.run(
-            http.application(hub_host, url, metrics_token), host=host, port=port, ssl_certfile=tls_cert,
+            http.create_application(hub_host, url, metrics_token), host=host, port=port, ssl_certfile=tls_cert,
             ssl_keyfile=tls_key, log_config=None, access_log=False, server_header=False, proxy_headers=bool(proxy),
             forwarded_allow_ips=proxy, http=admission.TimedProtocol, limit_concurrency=max_connections,
         )  # fmt: skip

@@ -116,7 +116,7 @@ def create_team(name: str, database: str) -> None:
     \b
     hivemind hub team create payments --database postgresql://hub@localhost/hub
     """
-    token = _use_host(database, lambda host: host.found_team(name))
+    token = _use_host(database, lambda host: host.create_team(name))
     emit({"team": name, "token": token}, f"The admin's token, shown only now:\n\n    {token}\n")
 
 
@@ -140,7 +140,7 @@ def show_team(database: str, team: str) -> None:
     \b
     hivemind hub team show
     """
-    _show_limits(_act_as_admin(database, team, lambda mind: mind.admin.limits(), "GET /v1/team"))
+    _show_limits(_act_as_admin(database, team, lambda mind: mind.admin.read_limits(), "GET /v1/team"))
 
 
 @team.command("set")
@@ -279,7 +279,7 @@ def list_devices(database: str, team: str) -> None:
     \b
     hivemind hub device list
     """
-    devices = _act_as_admin(database, team, lambda mind: mind.devices(), "GET /v1/devices")
+    devices = _act_as_admin(database, team, lambda mind: mind.list_devices(), "GET /v1/devices")
     rows = [
         [d["id"][:8], d["person"], format_minute(d["last_seen_at"]), f"{d['behind']:,}", f"{d['erasures']:,}"]
         for d in devices
@@ -343,9 +343,7 @@ def _read_acts(database: str, team: str, limit: int) -> list[dict[str, Any]]:
 
 def _read_acts_before(database: str, team: str, before: int) -> Any:
     route = f"GET /v1/administration?before={before}&limit={PAGE_ACTS}"
-    return _act_as_admin(
-        database, team, lambda mind: mind.admin.record_of_administration(before=before, limit=PAGE_ACTS), route
-    )
+    return _act_as_admin(database, team, lambda mind: mind.admin.list_acts(before=before, limit=PAGE_ACTS), route)
 
 
 @click.group("epoch", cls=CommandGroup)
@@ -361,7 +359,7 @@ def list_epochs(database: str, team: str) -> None:
     \b
     hivemind hub epoch list
     """
-    epochs = _act_as_admin(database, team, lambda mind: mind.admin.epochs(), "GET /v1/epochs")
+    epochs = _act_as_admin(database, team, lambda mind: mind.admin.list_epochs(), "GET /v1/epochs")
     rows = [[format_minute(e["began_at"]), e["why"], f"{e['returned']:,}"] for e in epochs]
     emit_rows(epochs, ["began", "why", "entries that devices sent back"], rows)
 
@@ -432,7 +430,7 @@ def _use_team(database: str, team: str, do: Callable[[Any], Any]) -> Any:
     """Do something with a team's memory by the hub's database."""
 
     def open_team(host: Any) -> Any:
-        with host.mind(host.owner_of(team)) as mind:
+        with host.open_mind(host.find_owner(team)) as mind:
             return do(mind)
 
     return _use_host(database, open_team)

@@ -31,9 +31,9 @@ REFUSALS = {
 }
 
 
-def application(host: Host, public_url: str, metrics_token: str = "") -> ASGIApp:
+def create_application(host: Host, public_url: str, metrics_token: str = "") -> ASGIApp:
     """Return the hub as a web application that answers only under its public URL."""
-    agents, people = mcp.application(host, public_url), pages.application(host, public_url)
+    agents, people = mcp.create_application(host, public_url), pages.create_application(host, public_url)
 
     @asynccontextmanager
     async def run_agents(_: FastAPI) -> AsyncIterator[None]:

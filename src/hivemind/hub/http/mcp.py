@@ -34,7 +34,7 @@ class MemberToken(AccessToken):
     who: AdmittedMember
 
 
-def application(host: Host, public_url: str) -> Starlette:
+def create_application(host: Host, public_url: str) -> Starlette:
     """Return the protocol as a web application, without state between requests."""
     resource = AnyHttpUrl(public_url.rstrip("/") + "/mcp")
 
@@ -92,7 +92,7 @@ def _call_tool(host: Host, request: Request, call: types.CallToolRequestParams) 
     repo = request.query_params.get("repo") or request.headers.get(REPOSITORY, "")
     try:
         # Other tools that only read look at receipts, which may not have reached a replica.
-        with host.mind(request.user.access_token.who, repo, read_only=call.name == "recall") as mind:
+        with host.open_mind(request.user.access_token.who, repo, read_only=call.name == "recall") as mind:
             return CALLS[call.name](mind, arguments), False
     except HivemindError as error:
         return format_error_for_agent(error), True

@@ -27,7 +27,7 @@ COOKIE, COOKIE_PATH, COOKIE_SECONDS = "hivemind_login", "/login", 600
 MAX_TEAM_CHARACTERS = 200
 
 
-def application(host: Host, public_url: str) -> ASGIApp:
+def create_application(host: Host, public_url: str) -> ASGIApp:
     """Return the pages as a web application."""
     parts = urlsplit(public_url)
     is_secure = parts.scheme == "https"
@@ -55,13 +55,13 @@ def application(host: Host, public_url: str) -> ASGIApp:
         is_page = request.method == "GET" and request.headers.get("sec-fetch-mode", "navigate") == "navigate"
         return redirect_to_login() if is_page else render_refusal(401, "This browser is signed out. Sign in again.")
 
-    def login(request: Request, form: Form) -> Response:
+    def begin_visit(request: Request, form: Form) -> Response:
         secret = host.begin_visit(form.get("secret", "").strip(), _get_address(request))
         answer = RedirectResponse("/", 303)
         answer.set_cookie(cookie, secret, httponly=True, samesite="strict", secure=is_secure)
         return answer
 
-    def logout(request: Request) -> Response:
+    def end_visit(request: Request) -> Response:
         host.end_visit(request.state.who, request.state.visitor.key)
         return redirect_to_login()
 
@@ -70,12 +70,12 @@ def application(host: Host, public_url: str) -> ASGIApp:
         origins=frozenset({f"{parts.scheme}://{parts.netloc}"}),
         # The secret part of a form token is the cookie; the key must be the same on every hub.
         secret=b"forms of a hub",
-        open_mind=lambda request: host.mind(request.state.who, request.query_params.get("repo", "")),
+        open_mind=lambda request: host.open_mind(request.state.who, request.query_params.get("repo", "")),
         find_visitor=find_visitor,
         answer_stranger=answer_stranger,
         login_page="token.html",
-        login=login,
-        logout=logout,
+        login=begin_visit,
+        logout=end_visit,
         provider=urlsplit(host.issuer).netloc if host.has_sign_in else "",
         public_pages={START_PATH: provider_pages.start, CALLBACK_PATH: provider_pages.finish},
         record_refusal=lambda request, reason: host.note_refusal(request.state.who, _describe(request), reason),
@@ -131,22 +131,22 @@ class ProviderPages:
         return self.public_url.startswith("https:")
 
 
-def page(request: PageRequest, new_token: str = "") -> Response:
+def show_team(request: PageRequest, new_token: str = "") -> Response:
     """Show the team; a new token is shown only on this answer."""
     mind, is_admin = _get_mind(request), Right.ADMIT in request.visitor.may
-    devices = mind.devices()
+    devices = mind.list_devices()
     return request.render(
         "team.html",
         new_token=new_token,
         revoked=request.query.get("revoked", ""),
         removed=request.query.get("removed", ""),
         # Every epoch but the first began with a restore or a failover.
-        restored=mind.admin.epochs()[1:][-1:] if is_admin else (),
-        members=mind.members(),
+        restored=mind.admin.list_epochs()[1:][-1:] if is_admin else (),
+        members=mind.list_members(),
         devices=devices,
         unconfirmed=sum(bool(device.erasures) for device in devices),
         tokens=mind.admin.tokens.list() if is_admin else (),
-        refusals=mind.admin.refusals(REFUSALS_SHOWN) if is_admin else (),
+        refusals=mind.admin.list_refusals(REFUSALS_SHOWN) if is_admin else (),
         roles=[*Role],
         now=format_timestamp(utc_now()),
         address=request.http.state.public_url,
@@ -157,7 +157,7 @@ def create(request: PageRequest) -> Response:
     """Create a token."""
     form, role = request.form, Role.parse(request.form.get("role", ""))
     tokens = _get_mind(request).admin.tokens
-    return page(
+    return show_team(
         request,
         tokens.issue(name=form.get("name", ""), role=role, is_agent="agent" in form, days=_parse_days(request)),
     )
@@ -165,7 +165,7 @@ def create(request: PageRequest) -> Response:
 
 def rotate(request: PageRequest) -> Response:
     """Replace a token with a new one."""
-    return page(request, _get_mind(request).admin.tokens.rotate(request.form.get("id", ""), _parse_days(request)))
+    return show_team(request, _get_mind(request).admin.tokens.rotate(request.form.get("id", ""), _parse_days(request)))
 
 
 def revoke(request: PageRequest) -> Response:
@@ -180,7 +180,7 @@ def remove_device(request: PageRequest) -> Response:
 
 
 PAGES: tuple[PageRoute, ...] = (
-    ("GET", "/team", page, None),
+    ("GET", "/team", show_team, None),
     ("POST", "/team/create", create, None),
     ("POST", "/team/rotate", rotate, None),
     ("POST", "/team/revoke", revoke, None),

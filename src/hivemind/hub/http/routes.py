@@ -202,15 +202,15 @@ def hello(body: HelloRequest, host: TheHost, who: Who) -> Json:
     """Start a sync: team, role, lease, how many entries of this device the hub has, and from where to read on."""
     head = body.bookmark.head.parse() if body.bookmark.head else None
     bookmark = Bookmark(team=body.bookmark.team, epoch=body.bookmark.epoch, cursor=body.bookmark.cursor, head=head)
-    with host.exchange(who) as exchange:
-        return _to_json(exchange.hello(body.device, bookmark))
+    with host.open_exchange(who) as exchange:
+        return _to_json(exchange.say_hello(body.device, bookmark))
 
 
 @router.post("/push")
 def push(body: PushRequest, host: TheHost, who: Who) -> Json:
     """Store entries that a device wrote."""
     entries = [unpack_entry(entry) for entry in body.entries]
-    with host.exchange(who) as exchange:
+    with host.open_exchange(who) as exchange:
         return _to_json(exchange.push(body.device, entries))
 
 
@@ -220,7 +220,7 @@ def pull(
     epoch: Annotated[str, Query(max_length=64)] = "",
 ) -> Json:  # fmt: skip
     """Return entries after a position of the team's log; this acknowledges everything before it."""
-    with host.exchange(who) as exchange:
+    with host.open_exchange(who) as exchange:
         page = exchange.pull(device, after, limit, epoch)
     return _to_json(replace(page, entries=())) | {"entries": [pack_entry(entry) for entry in page.entries]}
 
@@ -228,29 +228,29 @@ def pull(
 @router.post("/compare")
 def compare(body: CompareRequest, host: TheHost, who: Who) -> list[Json]:
     """Return the hub's entry with that number of each chain, or the newest if it has fewer."""
-    with host.exchange(who) as exchange:
+    with host.open_exchange(who) as exchange:
         return [_to_json(head) for head in exchange.compare(body.device, body.chains)]
 
 
 @router.get("/hashes")
 def hashes(device: Name, host: TheHost, who: Who, after: Position = 0) -> list[str]:
     """Return the hashes of a device's entries after a number."""
-    with host.exchange(who) as exchange:
-        return list(exchange.hashes(device, after))
+    with host.open_exchange(who) as exchange:
+        return list(exchange.list_hashes(device, after))
 
 
 @router.post("/take-back")
 def take_back(body: TakeBackRequest, host: TheHost, who: Who) -> Json:
     """Store entries that a restored database lost; the hub's seal proves that it had them."""
     entries = [unpack_entry(entry) for entry in body.entries]
-    with host.exchange(who) as exchange:
+    with host.open_exchange(who) as exchange:
         return {"stored": exchange.take_back(body.device, entries, body.head.parse())}
 
 
 @router.post("/recall")
 def recall(body: RecallRequest, host: TheHost, who: Who) -> Json:
     """Search the team's memories."""
-    with host.mind(who, body.repo, read_only=True) as mind:
+    with host.open_mind(who, body.repo, read_only=True) as mind:
         return _to_json(mind.recall(body.query, **body.model_dump(exclude={"query", "repo"})))
 
 
@@ -260,21 +260,21 @@ def memories(
     before: Annotated[str, Query(max_length=64)] = "", limit: Limit = 50,
 ) -> list[Json]:  # fmt: skip
     """List the team's memories, newest first; ``before`` is the last id of the previous page."""
-    with host.mind(who, repo) as mind:
+    with host.open_mind(who, repo) as mind:
         return [_to_json(item) for item in mind.list(statuses=[status] if status else (), limit=limit, before=before)]
 
 
 @router.post("/memories")
 def remember(body: RememberRequest, host: TheHost, who: Who) -> Json:
     """Store a memory for the team."""
-    with host.mind(who, body.repo) as mind:
+    with host.open_mind(who, body.repo) as mind:
         return _to_json(mind.remember(body.text, **body.model_dump(exclude={"text", "repo"})))
 
 
 @router.get("/memories/{memory}")
 def memory(memory: Id, host: TheHost, who: Who) -> Json:
     """Return a memory, its sources and its history."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return _to_json(mind.explain(memory))
 
 
@@ -284,7 +284,7 @@ def judge(
     host: TheHost, who: Who,
 ) -> Json:  # fmt: skip
     """Decide about a memory."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         decide = {
             "approve": mind.approve,
             "reject": mind.reject,
@@ -298,112 +298,112 @@ def judge(
 @router.delete("/memories/{memory}")
 def erase(memory: Id, host: TheHost, who: Who, reason: Annotated[str, Query(max_length=2_000)] = "") -> Json:
     """Erase a memory and everything derived from it; the receipt names devices that still have a copy."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return _to_json(mind.erase(memory, reason=reason))
 
 
 @router.get("/review")
 def review(host: TheHost, who: Who, limit: Limit = 50) -> list[Json]:
     """List memories that need review."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return [_to_json(item) for item in mind.review.queue(limit=limit)]
 
 
 @router.get("/devices")
 def devices(host: TheHost, who: Who) -> list[Json]:
     """List the team's devices, when each last synced, and what it has not read."""
-    with host.mind(who) as mind:
-        return [_to_json(item) for item in mind.devices()]
+    with host.open_mind(who) as mind:
+        return [_to_json(item) for item in mind.list_devices()]
 
 
 @router.delete("/devices/{device}")
 def remove_device(device: Name, host: TheHost, who: Who) -> Json:
     """End the access of a device at once, and revoke the token it last used."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return _to_json(mind.admin.remove_device(device))
 
 
 @router.delete("/members/{name}")
 def remove_member(name: Name, host: TheHost, who: Who) -> Json:
     """Revoke every token of a member and remove all their devices; a name or the identity provider's subject."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return _to_json(mind.admin.remove_member(name))
 
 
 @router.post("/members/{name}/return")
 def return_member(name: Name, host: TheHost, who: Who) -> Json:
     """Let a person who was removed sign in again."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return {"name": mind.admin.return_member(name)}
 
 
 @router.get("/team")
 def team(host: TheHost, who: Who) -> Json:
     """Return the name and limits of the team."""
-    with host.mind(who) as mind:
-        return _to_json(mind.admin.limits())
+    with host.open_mind(who) as mind:
+        return _to_json(mind.admin.read_limits())
 
 
 @router.patch("/team")
 def change_team(body: TeamRequest, host: TheHost, who: Who) -> Json:
     """Change the limits of the team."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return _to_json(mind.admin.change_limits(**body.model_dump(exclude_none=True)))
 
 
 @router.get("/administration")
 def administration(host: TheHost, who: Who, before: Position = 0, limit: Limit = 50) -> list[Json]:
     """List what admins did, newest first; ``before`` is the last position of the previous page."""
-    with host.mind(who) as mind:
-        return [_to_json(item) for item in mind.admin.record_of_administration(before=before, limit=limit)]
+    with host.open_mind(who) as mind:
+        return [_to_json(item) for item in mind.admin.list_acts(before=before, limit=limit)]
 
 
 @router.get("/epochs")
 def epochs(host: TheHost, who: Who) -> list[Json]:
     """List the epochs of the team's log; each but the first is a restore or failover of the database."""
-    with host.mind(who) as mind:
-        return [_to_json(item) for item in mind.admin.epochs()]
+    with host.open_mind(who) as mind:
+        return [_to_json(item) for item in mind.admin.list_epochs()]
 
 
 @router.get("/audit")
 def audit(host: TheHost, who: Who) -> list[Json]:
     """Verify the team's log; return every entry that fails, or an empty list."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return [_to_json(item) for item in mind.maintenance.audit()]
 
 
 @router.get("/refusals")
 def refusals(host: TheHost, who: Who, limit: Limit = 50) -> list[Json]:
     """List refused requests, newest first."""
-    with host.mind(who) as mind:
-        return [_to_json(item) for item in mind.admin.refusals(limit)]
+    with host.open_mind(who) as mind:
+        return [_to_json(item) for item in mind.admin.list_refusals(limit)]
 
 
 @router.get("/tokens")
 def tokens(host: TheHost, who: Who) -> list[Json]:
     """List the team's tokens, without their secrets."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return [_to_json(item) for item in mind.admin.tokens.list()]
 
 
 @router.post("/tokens")
 def issue(body: TokenRequest, host: TheHost, who: Who) -> Json:
     """Create a token; it cannot be read again."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return {"token": mind.admin.tokens.issue(**dict(body))}
 
 
 @router.delete("/tokens/{token}")
 def revoke(token: Name, host: TheHost, who: Who) -> Json:
     """Revoke a token from the next request on."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return _to_json(mind.admin.tokens.revoke(token))
 
 
 @router.post("/tokens/{token}/rotate")
 def rotate(token: Name, body: RotateRequest, host: TheHost, who: Who) -> Json:
     """Replace a token with a new one and revoke the old one."""
-    with host.mind(who) as mind:
+    with host.open_mind(who) as mind:
         return {"token": mind.admin.tokens.rotate(token, body.days)}
 
 
