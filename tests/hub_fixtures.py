@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from tests import postgres
 
 
@@ -29,7 +29,7 @@ def hub_address(postgres_folder: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def hub(hub_address: str) -> Iterator[Hub]:
+def hub(hub_address: str) -> Iterator[HubDatabase]:
     """Open a hub that many tests share; each test creates its own teams."""
-    with Hub.open(hub_address) as hub:
+    with HubDatabase.open(hub_address) as hub:
         yield hub

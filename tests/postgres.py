@@ -19,7 +19,7 @@ from typing import Any
 
 import psycopg
 
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 
 FAST_SETTINGS = (
     "fsync=off",
@@ -111,7 +111,7 @@ def find_program(name: str) -> str:
     return str(_find_package() / name)
 
 
-def new_team(hub: Hub) -> str:
+def new_team(hub: HubDatabase) -> str:
     """Create a team with a random name, because a hub accepts each name once."""
     return hub.create_team(secrets.token_hex(8))
 

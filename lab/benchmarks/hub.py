@@ -40,7 +40,7 @@ from hivemind.hub.access import Limits
 from hivemind.hub.host import Host
 from hivemind.hub.http import create_application
 from hivemind.hub.search import WORD
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.scope import Visibility
 from hivemind.model.team import Role
@@ -168,7 +168,7 @@ def main() -> None:
         teams = load_or_fill(folder, options)
         address = f"postgresql://{OWNER}@/{DATABASE}?host={folder}"
         superuser = connect_as_superuser(folder)
-        with Hub.open(address) as hub:
+        with HubDatabase.open(address) as hub:
             figures: dict[str, Any] = {"found of the 100 nearest": measure_completeness(hub, superuser, teams)}
         service, port = start_hub(address)
         try:
@@ -202,13 +202,13 @@ def load_or_fill(folder: str, options: argparse.Namespace) -> list[Team]:
         return teams
     address = database(folder, DATABASE)
     superuser = connect_as_superuser(folder)
-    with Hub.open(address) as hub:
+    with HubDatabase.open(address) as hub:
         teams = fill(hub, superuser, options.memories, options.teams, "" if options.grams else ENGLISH)
     file.write_bytes(pickle.dumps(teams))
     return teams
 
 
-def fill(hub: Hub, superuser: "psycopg.Connection[Any]", memories: int, count: int, opening: str) -> list[Team]:
+def fill(hub: HubDatabase, superuser: "psycopg.Connection[Any]", memories: int, count: int, opening: str) -> list[Team]:
     """Insert rows as remembering would, but without the log, and build the graphs of large teams."""
     chance, numbers, start = random.Random(3), np.random.default_rng(5), time.perf_counter()
     shares = [1 / (place + 1) for place in range(count)]
@@ -303,7 +303,9 @@ def format_vector(row: Floats) -> str:
     return "[" + ",".join(f"{number:.4g}" for number in row) + "]"
 
 
-def measure_completeness(hub: Hub, superuser: "psycopg.Connection[Any]", teams: Sequence[Team]) -> dict[str, float]:
+def measure_completeness(
+    hub: HubDatabase, superuser: "psycopg.Connection[Any]", teams: Sequence[Team]
+) -> dict[str, float]:
     """Print and return the share of the 100 nearest passages that the hub finds, for each team."""
     shares: dict[str, float] = {}
     lowest = 1.0

@@ -9,7 +9,7 @@ from hivemind import Hivemind
 from hivemind.hivemind import make_context
 from hivemind.hub import derived_data
 from hivemind.hub.postgres import ENTER_TEAM
-from hivemind.hub.store import Hub, HubStore
+from hivemind.hub.store import HubDatabase, HubStore
 from hivemind.model.memory import Writer
 from hivemind.model.scope import Repository
 from hivemind.settings import Settings
@@ -40,7 +40,7 @@ def make_store(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> I
         if engine == "sqlite":
             opened.append(Store.open(tmp_path / f"store{len(opened)}"))
         else:
-            hub: Hub = request.getfixturevalue("hub")
+            hub: HubDatabase = request.getfixturevalue("hub")
             opened.append(hub.open_team(new_team(hub)))
         return opened[-1]
 

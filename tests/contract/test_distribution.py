@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 
 DISTRIBUTION_COLUMN = "team_id"
 REFERENCE_TABLES = {"teams", "tokens", "visits", "people"}
@@ -38,7 +38,7 @@ FROM pg_class c WHERE c.relnamespace = 'hivemind'::regnamespace AND c.relkind = 
 
 
 @pytest.fixture
-def catalogue(hub: Hub) -> dict[str, list[Any]]:
+def catalogue(hub: HubDatabase) -> dict[str, list[Any]]:
     with hub.pool.connection() as connection:
         return {
             "columns": connection.execute(COLUMNS).fetchall(),

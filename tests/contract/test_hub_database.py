@@ -17,7 +17,7 @@ from hivemind.hivemind import make_context
 from hivemind.hub import access
 from hivemind.hub.access import AdmittedMember
 from hivemind.hub.postgres import connect, migrate, translate_sql
-from hivemind.hub.store import Hub, HubStore
+from hivemind.hub.store import HubDatabase, HubStore
 from hivemind.hub.worker import HubWorker
 from hivemind.model.events import MemoriesRecalled
 from hivemind.model.recall import SHIPPED_MODEL, Query
@@ -65,7 +65,7 @@ def everywhere(text: str) -> Query:
 
 
 @pytest.fixture
-def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
+def teams(hub: HubDatabase) -> Iterator[tuple[HubStore, HubStore]]:
     """One that has something to hide, and one that has nothing."""
     ours, theirs = (hub.open_team(new_team(hub)) for _ in range(2))
     secret = remembered(1, "the quarterly report is late")
@@ -86,7 +86,7 @@ def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
 
 
 @contextmanager
-def raw(hub: Hub, team: str, role: str) -> Iterator[psycopg.Connection[Any]]:
+def raw(hub: HubDatabase, team: str, role: str) -> Iterator[psycopg.Connection[Any]]:
     """A connection of somebody who wrote their own SQL."""
     with hub.pool.connection() as connection, connection.transaction():
         connection.execute("SELECT set_config('hivemind.team', $1, true)", [team])
@@ -102,7 +102,7 @@ def test_another_team_sees_nothing(teams: tuple[HubStore, HubStore], what: str) 
     assert not SEES[what](theirs)
 
 
-def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, clock: Clock) -> None:
+def test_meaning_does_not_reach_into_another_team(hub: HubDatabase, tmp_path: Path, clock: Clock) -> None:
     settings = Settings(home=tmp_path, person="ada")
     said = "The car was fixed at the garage"
     with hub.open_team(new_team(hub)) as ours, hub.open_team(new_team(hub)) as theirs:
@@ -146,7 +146,7 @@ TABLES = [
 @pytest.mark.parametrize("role", ["hivemind_hub", postgres.OWNER])
 @pytest.mark.parametrize("table", TABLES)
 def test_rows_of_another_team_are_out_of_reach_of_any_statement(
-    hub: Hub, teams: tuple[HubStore, HubStore], table: str, role: str
+    hub: HubDatabase, teams: tuple[HubStore, HubStore], table: str, role: str
 ) -> None:
     ours, theirs = teams
     ours.db.execute("INSERT INTO erased VALUES ('something') ON CONFLICT DO NOTHING")
@@ -162,7 +162,9 @@ def test_rows_of_another_team_are_out_of_reach_of_any_statement(
     assert own[0] > 0
 
 
-def test_without_a_team_there_is_nothing_and_nothing_can_be_written(hub: Hub, teams: tuple[HubStore, HubStore]) -> None:
+def test_without_a_team_there_is_nothing_and_nothing_can_be_written(
+    hub: HubDatabase, teams: tuple[HubStore, HubStore]
+) -> None:
     with raw(hub, "", "hivemind_hub") as connection:
         assert connection.execute("SELECT count(*) FROM hivemind.events").fetchone() == (0,)
         with pytest.raises(psycopg.errors.Error):
@@ -170,7 +172,7 @@ def test_without_a_team_there_is_nothing_and_nothing_can_be_written(hub: Hub, te
     assert log.last_position(teams[0].db) > 0
 
 
-def test_a_row_cannot_be_given_to_another_team(hub: Hub, teams: tuple[HubStore, HubStore]) -> None:
+def test_a_row_cannot_be_given_to_another_team(hub: HubDatabase, teams: tuple[HubStore, HubStore]) -> None:
     ours, theirs = teams
     give = "INSERT INTO hivemind.erased VALUES ('x', $1)"
 
@@ -180,7 +182,7 @@ def test_a_row_cannot_be_given_to_another_team(hub: Hub, teams: tuple[HubStore, 
         connection.execute(give, [ours.db.team])
 
 
-def test_the_role_that_answers_owns_nothing_and_every_table_is_bound(hub: Hub) -> None:
+def test_the_role_that_answers_owns_nothing_and_every_table_is_bound(hub: HubDatabase) -> None:
     with hub.pool.connection() as connection:
         roles = connection.execute(
             "SELECT rolname, rolsuper, rolbypassrls, rolcanlogin FROM pg_roles WHERE rolname LIKE 'hivemind%'"
@@ -207,7 +209,7 @@ def test_the_role_that_answers_owns_nothing_and_every_table_is_bound(hub: Hub) -
 
 
 def test_people_of_the_identity_provider_are_out_of_reach_of_any_team(
-    hub: Hub, teams: tuple[HubStore, HubStore]
+    hub: HubDatabase, teams: tuple[HubStore, HubStore]
 ) -> None:
     ours, _ = teams
     ours.db.execute("SELECT name FROM person_of('p', 'https://id.example', 'subject', 'somebody')")
@@ -255,7 +257,7 @@ def test_only_what_is_the_teams_can_stand_in_a_shared_chain(teams: tuple[HubStor
         ours.db.execute("UPDATE devices SET shared = 0 WHERE id = 'laptop'")
 
 
-def test_writers_of_a_team_take_turns_and_no_position_is_skipped(hub: Hub) -> None:
+def test_writers_of_a_team_take_turns_and_no_position_is_skipped(hub: HubDatabase) -> None:
     team = new_team(hub)
 
     def write(worker: int) -> None:
@@ -276,7 +278,7 @@ def test_two_hubs_may_start_at_once_and_starting_again_changes_nothing(empty_dat
         list(pool.map(migrate, [empty_database] * 3))
 
     migrate(empty_database)
-    with Hub.open(empty_database) as hub, hub.open_team(new_team(hub)) as store:
+    with HubDatabase.open(empty_database) as hub, hub.open_team(new_team(hub)) as store:
         store.record([remembered(1)])
         assert log.last_position(store.db) > 0
 
@@ -294,7 +296,7 @@ def test_a_database_that_a_newer_program_added_to_is_used_and_one_that_it_change
             migrate(empty_database)
 
 
-def test_a_team_that_is_not_there_is_not_opened(hub: Hub) -> None:
+def test_a_team_that_is_not_there_is_not_opened(hub: HubDatabase) -> None:
     with pytest.raises(NotFound):
         hub.open_team("00000000-0000-0000-0000-000000000000")
 
@@ -334,7 +336,7 @@ def test_rows_that_an_older_transaction_still_sees_are_said_to_be_pending(
     empty_database: str, tmp_path: Path, clock: Clock
 ) -> None:
     settings = Settings(home=tmp_path, person="ada", model="none")
-    with Hub.open(empty_database) as hub, hub.open_team(new_team(hub)) as store:
+    with HubDatabase.open(empty_database) as hub, hub.open_team(new_team(hub)) as store:
         mind = Hivemind(make_context(store, settings, Repository(id=HERE, root=""), PERSON, clock))
         seen, unseen = (mind.remember(f"The launch word is {word}", scope=Scope.TEAM) for word in ("opal", "jade"))
         with psycopg.connect(empty_database) as older:

@@ -13,7 +13,7 @@ from hivemind.embedding import semantic_index
 from hivemind.embedding.embedder import load_default
 from hivemind.embedding.semantic_index import SemanticIndex
 from hivemind.errors import NotFound, Refused
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
     Event,
@@ -242,7 +242,9 @@ def test_the_order_of_arrival_does_not_matter_and_a_rebuild_changes_nothing(make
 
 @examples(25, shrink=False)
 @given(history=histories())
-def test_both_engines_derive_the_same_from_the_same_history(hub: Hub, tmp_path: Path, history: list[Event]) -> None:
+def test_both_engines_derive_the_same_from_the_same_history(
+    hub: HubDatabase, tmp_path: Path, history: list[Event]
+) -> None:
     shared = [replace(event, scope=TEAM) for event in history]
     in_sqlite = Store.open(tmp_path / str(len(list(tmp_path.iterdir()))))
     in_postgres = hub.open_team(new_team(hub))

@@ -9,7 +9,7 @@ import pytest
 from hivemind import Hivemind, Scope
 from hivemind.errors import Refused
 from hivemind.hivemind import make_context
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel, Status, Writer
 from hivemind.model.recall import Recall
@@ -432,7 +432,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
     if request.param == "sqlite":
         return Store.open(tmp_path / "hub")
-    hub: Hub = request.getfixturevalue("hub")
+    hub: HubDatabase = request.getfixturevalue("hub")
     return hub.open_team(new_team(hub))
 
 

@@ -10,7 +10,7 @@ from hivemind import Hivemind
 from hivemind.hivemind import make_context
 from hivemind.hub.access import RequestCounter
 from hivemind.hub.host import Host
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 from hivemind.store.store import Store
@@ -24,7 +24,7 @@ __all__ = ["browser", "empty_database", "hub", "hub_address", "postgres_folder"]
 
 
 @pytest.fixture(scope="session")
-def running(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def running(hub: HubDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The hub, listening; starting it takes longer than asking it."""
     with serving(Host(hub, Settings(home=tmp_path_factory.mktemp("hub"), person="hub"))) as served:
         yield served

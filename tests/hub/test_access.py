@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from hivemind.hub.access import Limits
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.model.team import TOKEN_PREFIX, Role
 from tests.hub.serving import Served
 
@@ -66,7 +66,7 @@ def test_a_rotated_token_takes_the_place_of_the_old_one(served: Served, team: st
     assert served.ask("GET", "/v1/memories", new).status == 200
 
 
-def test_tokens_are_kept_as_hashes_alone(served: Served, team: str, hub: Hub) -> None:
+def test_tokens_are_kept_as_hashes_alone(served: Served, team: str, hub: HubDatabase) -> None:
     token = served.token(team, name="alice")
 
     with hub.open_team(served.host.find_owner(team).team) as store:

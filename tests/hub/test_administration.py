@@ -8,7 +8,7 @@ import pytest
 
 from hivemind import Hivemind, Scope
 from hivemind.errors import AccessRevoked, InvalidInput, NotFound, Unauthenticated
-from hivemind.hub.store import CONTENT_TABLES, Hub
+from hivemind.hub.store import CONTENT_TABLES, HubDatabase
 from hivemind.model.team import Role
 from hivemind.sync.hub_client import HubClient
 from tests.hub.people import Opened, Person, remember
@@ -149,7 +149,7 @@ def test_the_name_of_a_team_is_given_once(served: Served, team: str) -> None:
 
 
 def test_a_team_is_exported_and_deleted_and_another_stays(
-    served: Served, team: str, strangers: str, hub: Hub, person: Person, hub_address: str, tmp_path: Path
+    served: Served, team: str, strangers: str, hub: HubDatabase, person: Person, hub_address: str, tmp_path: Path
 ) -> None:
     ours, theirs = (served.token(name, Role.ADMIN, "root") for name in (team, strangers))
     remember(served, ours, "Standup is at ten")
@@ -176,7 +176,7 @@ def test_a_team_is_exported_and_deleted_and_another_stays(
 
 
 def test_compacting_ends_the_last_traces_and_keeps_the_rest(
-    served: Served, team: str, hub: Hub, person: Person, hub_address: str
+    served: Served, team: str, hub: HubDatabase, person: Person, hub_address: str
 ) -> None:
     token = served.token(team, name="alice")
     remember(served, token, "Standup is at ten")

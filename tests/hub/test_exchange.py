@@ -16,7 +16,7 @@ from hivemind.erase import erase
 from hivemind.errors import InvalidInput, OutOfOrder, Refused, Unavailable
 from hivemind.hivemind import make_context
 from hivemind.hub.exchange import Exchange
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.mcp import calls
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
@@ -64,7 +64,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if request.param == "sqlite":
         store = Store.open(tmp_path / "hub")
     else:
-        hub: Hub = request.getfixturevalue("hub")
+        hub: HubDatabase = request.getfixturevalue("hub")
         store = hub.open_team(new_team(hub))
     yield store
     store.close()

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.hub.worker import HubWorker
 from hivemind.mcp.tools import TOOLS
 from hivemind.model.team import Role
@@ -35,7 +35,7 @@ def used(served: Served, token: str, *calls: tuple[str, dict[str, Any]], mode: s
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_what_one_agent_remembers_another_recalls(
-    hub: Hub, served: Served, team: str, mode: str, tmp_path: Path
+    hub: HubDatabase, served: Served, team: str, mode: str, tmp_path: Path
 ) -> None:
     claim = {"text": "The queue is drained before each deploy", "kind": "procedure"}
     listed, kept = used(served, served.token(team, is_agent=True), ("remember", claim), mode=mode)

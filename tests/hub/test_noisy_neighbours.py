@@ -9,7 +9,7 @@ import pytest
 
 from hivemind import Hivemind, Scope
 from hivemind.hub.host import Host
-from hivemind.hub.store import Hub, HubOptions
+from hivemind.hub.store import HubDatabase, HubOptions
 from hivemind.model.team import Role
 from hivemind.settings import Settings
 from hivemind.sync.hub_client import HubClient
@@ -19,17 +19,19 @@ DEVICES, ENTRIES, QUESTIONS = 3, 40, 30
 
 
 @pytest.fixture
-def small_hub(empty_database: str, tmp_path: Path) -> Iterator[tuple[Served, Hub]]:
+def small_hub(empty_database: str, tmp_path: Path) -> Iterator[tuple[Served, HubDatabase]]:
     """A hub with as many connections as devices push at once, and one more."""
     options = HubOptions(connections=DEVICES + 1, pool_seconds=5)
     settings = Settings(home=tmp_path / "hub", person="hub")
-    with Hub.open(empty_database, options) as hub, serving(Host(hub, settings)) as served:
+    with HubDatabase.open(empty_database, options) as hub, serving(Host(hub, settings)) as served:
         served.host.create_team("loud")
         served.host.create_team("quiet")
         yield served, hub
 
 
-def test_a_team_that_asks_is_answered_while_another_pushes(small_hub: tuple[Served, Hub], tmp_path: Path) -> None:
+def test_a_team_that_asks_is_answered_while_another_pushes(
+    small_hub: tuple[Served, HubDatabase], tmp_path: Path
+) -> None:
     served, hub = small_hub
     quiet = served.token("quiet", Role.WRITER, "alice")
     served.ask("POST", "/v1/memories", quiet, {"text": "Deploys run on Fridays"})

@@ -24,7 +24,7 @@ from hivemind.errors import AccessRevoked, HivemindError, InvalidInput, Unauthen
 from hivemind.hub import access
 from hivemind.hub.host import Host
 from hivemind.hub.oidc import Issuer
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.model.team import LoginRequest, Role, hash_nonce, hash_token, new_token
 from hivemind.settings import Settings
 
@@ -91,7 +91,7 @@ def provider() -> Iterator[Provider]:
     running.server.server_close()
 
 
-def make_host(hub: Hub, provider: Provider, team: str, **options: Any) -> Host:
+def make_host(hub: HubDatabase, provider: Provider, team: str, **options: Any) -> Host:
     rules = (Issuer.parse_rule(f"all={team}:writer"),)
     host = Host(
         hub, Settings.load(),
@@ -122,7 +122,9 @@ def admit(host: Host, token: str) -> str:
         return ""
 
 
-def test_only_a_token_that_the_provider_made_for_this_hub_lets_in(hub: Hub, provider: Provider, team: str) -> None:
+def test_only_a_token_that_the_provider_made_for_this_hub_lets_in(
+    hub: HubDatabase, provider: Provider, team: str
+) -> None:
     host = make_host(hub, provider, team, rules=())
     right = {"hivemind_team": team, "hivemind_role": "writer", "email": f"{team}@acme.example", "email_verified": True}
 
@@ -136,7 +138,7 @@ def test_only_a_token_that_the_provider_made_for_this_hub_lets_in(hub: Hub, prov
     assert admit(host, jwt.encode({"sub": "u1"}, "x" * 32, "HS256")) == ""
 
 
-def test_only_true_marks_an_agent(hub: Hub, provider: Provider, team: str) -> None:
+def test_only_true_marks_an_agent(hub: HubDatabase, provider: Provider, team: str) -> None:
     host = make_host(hub, provider, team, rules=())
 
     def is_agent(claim: object) -> bool:
@@ -147,7 +149,7 @@ def test_only_true_marks_an_agent(hub: Hub, provider: Provider, team: str) -> No
     assert not is_agent("false")
 
 
-def test_forged_id_tokens_sign_nobody_in(hub: Hub, provider: Provider, team: str) -> None:
+def test_forged_id_tokens_sign_nobody_in(hub: HubDatabase, provider: Provider, team: str) -> None:
     host = make_host(hub, provider, team)
     fields = {"aud": CLIENT_ID, "nonce": hash_nonce(SECRET), "groups": ["all"], "sub": team}
     public_pem = provider.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -176,7 +178,7 @@ def test_forged_id_tokens_sign_nobody_in(hub: Hub, provider: Provider, team: str
     ids=" ".join,
 )
 def test_an_id_token_with_a_wrong_claim_signs_nobody_in(
-    hub: Hub, provider: Provider, team: str, claims: dict[str, Any]
+    hub: HubDatabase, provider: Provider, team: str, claims: dict[str, Any]
 ) -> None:
     host = make_host(hub, provider, team)
 
@@ -184,13 +186,13 @@ def test_an_id_token_with_a_wrong_claim_signs_nobody_in(
     assert sign_in(host, provider.id_token(sub=team)) == team
 
 
-def test_an_id_token_without_a_nonce_is_good_once(hub: Hub, provider: Provider, team: str) -> None:
+def test_an_id_token_without_a_nonce_is_good_once(hub: HubDatabase, provider: Provider, team: str) -> None:
     host, id_token = make_host(hub, provider, team), provider.id_token(sub=team, nonce=None)
 
     assert [sign_in(host, id_token, "") for _ in range(2)] == [team, ""]
 
 
-def test_only_verified_addresses_of_the_right_domain_sign_in(hub: Hub, provider: Provider, team: str) -> None:
+def test_only_verified_addresses_of_the_right_domain_sign_in(hub: HubDatabase, provider: Provider, team: str) -> None:
     host = make_host(hub, provider, team, domains=("acme.example",))
 
     def sign_in_as(email: str | None, is_verified: object) -> str:
@@ -204,7 +206,7 @@ def test_only_verified_addresses_of_the_right_domain_sign_in(hub: Hub, provider:
     assert sign_in_as(None, True) == ""
 
 
-def test_a_required_claim_keeps_other_accounts_out(hub: Hub, provider: Provider, team: str) -> None:
+def test_a_required_claim_keeps_other_accounts_out(hub: HubDatabase, provider: Provider, team: str) -> None:
     host = make_host(hub, provider, team, required_claims={"hd": "acme.example"})
 
     assert sign_in(host, provider.id_token(sub=team, hd="acme.example")) == team
@@ -229,7 +231,7 @@ def test_a_rule_names_group_team_and_role() -> None:
             Issuer.parse_rule(text)
 
 
-def test_a_key_that_the_provider_changed_is_looked_up_again(hub: Hub, provider: Provider, team: str) -> None:
+def test_a_key_that_the_provider_changed_is_looked_up_again(hub: HubDatabase, provider: Provider, team: str) -> None:
     host = make_host(hub, provider, team)
     assert sign_in(host, provider.id_token(sub=team)) == team
     old_token = provider.id_token(sub=team)
@@ -243,7 +245,7 @@ def test_a_key_that_the_provider_changed_is_looked_up_again(hub: Hub, provider: 
     assert sign_in(host, old_token) == ""
 
 
-def test_a_provider_cannot_speak_for_another_one(hub: Hub, provider: Provider, team: str) -> None:
+def test_a_provider_cannot_speak_for_another_one(hub: HubDatabase, provider: Provider, team: str) -> None:
     url = provider.url
     host = make_host(hub, provider, team)
     provider.url = "https://id.example"
@@ -254,7 +256,7 @@ def test_a_provider_cannot_speak_for_another_one(hub: Hub, provider: Provider, t
     assert host.describe_provider()
 
 
-def test_a_removed_person_is_out_with_every_kind_of_token(hub: Hub, provider: Provider, team: str) -> None:
+def test_a_removed_person_is_out_with_every_kind_of_token(hub: HubDatabase, provider: Provider, team: str) -> None:
     host = make_host(hub, provider, team)
     token = provider.token(sub=team, groups=["all"])
     assert sign_in(host, provider.id_token(sub=team)) == team
@@ -269,7 +271,7 @@ def test_a_removed_person_is_out_with_every_kind_of_token(hub: Hub, provider: Pr
         host.admit_visit(visit, "127.0.0.1", "test")
 
 
-def test_a_restored_database_removes_a_person_again(hub: Hub, provider: Provider, team: str) -> None:
+def test_a_restored_database_removes_a_person_again(hub: HubDatabase, provider: Provider, team: str) -> None:
     host = make_host(hub, provider, team)
     assert sign_in(host, provider.id_token(sub=team)) == team
     host.remove_everywhere(team)
@@ -287,7 +289,7 @@ def test_a_restored_database_removes_a_person_again(hub: Hub, provider: Provider
 
 
 def test_a_browser_that_the_provider_vouched_for_is_known_as_long_as_its_token_was_good(
-    hub: Hub, provider: Provider, team: str
+    hub: HubDatabase, provider: Provider, team: str
 ) -> None:
     now = [datetime.now(UTC)]
     host = make_host(hub, provider, team, rules=(Issuer.parse_rule(f"all={team}:reviewer"),))

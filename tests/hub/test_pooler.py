@@ -10,7 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 from hivemind import Hivemind, Scope
 from hivemind.hub.host import Host
 from hivemind.hub.postgres import connect
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.hub.worker import HubWorker, migrate_hub
 from hivemind.model.team import Role
 from hivemind.settings import Settings
@@ -30,9 +30,9 @@ def pooled(postgres_folder: str, empty_database: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def behind_pooler(pooled: str, tmp_path: Path) -> Iterator[tuple[Served, Hub]]:
+def behind_pooler(pooled: str, tmp_path: Path) -> Iterator[tuple[Served, HubDatabase]]:
     """A hub behind a pooler."""
-    with Hub.open(pooled) as hub, serving(Host(hub, Settings(home=tmp_path / "hub", person="hub"))) as served:
+    with HubDatabase.open(pooled) as hub, serving(Host(hub, Settings(home=tmp_path / "hub", person="hub"))) as served:
         served.host.create_team("team")
         yield served, hub
 
@@ -47,7 +47,7 @@ def test_the_pooler_gives_each_transaction_another_session(pooled: str) -> None:
         assert other.execute("SHOW statement_timeout").fetchone() == ("1234ms",)
 
 
-def test_members_sync_ask_and_erase_through_a_pooler(behind_pooler: tuple[Served, Hub], tmp_path: Path) -> None:
+def test_members_sync_ask_and_erase_through_a_pooler(behind_pooler: tuple[Served, HubDatabase], tmp_path: Path) -> None:
     served, hub = behind_pooler
     settings = Settings(home=tmp_path / "laptop", person="alice", model="none")
     client = HubClient(url=served.url, token=served.token("team", Role.REVIEWER, "alice"))
@@ -74,7 +74,7 @@ def test_members_sync_ask_and_erase_through_a_pooler(behind_pooler: tuple[Served
 
 
 def test_tables_are_rebuilt_through_a_pooler(
-    behind_pooler: tuple[Served, Hub], pooled: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    behind_pooler: tuple[Served, HubDatabase], pooled: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     served, hub = behind_pooler
     monkeypatch.setenv("HIVEMIND_MODEL", "none")

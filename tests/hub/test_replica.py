@@ -9,7 +9,7 @@ import pytest
 from hivemind.errors import StoreError
 from hivemind.hub.host import Host
 from hivemind.hub.postgres import Postgres, connect
-from hivemind.hub.store import Hub, HubOptions
+from hivemind.hub.store import HubDatabase, HubOptions
 from hivemind.model.team import Role
 from hivemind.settings import Settings
 from tests import postgres
@@ -19,18 +19,20 @@ TIMEOUT_SECONDS = 30
 
 
 @pytest.fixture(scope="module")
-def with_replica(postgres_folder: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Hub]]:
+def with_replica(
+    postgres_folder: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Served, HubDatabase]]:
     """A hub that asks a replica."""
     primary = postgres.database(postgres_folder, "replicated")
     with postgres.replicating(postgres_folder) as folder:
         replica = primary.replace(postgres_folder, folder)
         settings = Settings(home=tmp_path_factory.mktemp("hub"), person="hub", model="none")
-        with Hub.open(primary, HubOptions(replica=replica)) as hub, serving(Host(hub, settings)) as served:
+        with HubDatabase.open(primary, HubOptions(replica=replica)) as hub, serving(Host(hub, settings)) as served:
             served.host.create_team("team")
             yield served, hub
 
 
-def wait_for_replica(hub: Hub) -> None:
+def wait_for_replica(hub: HubDatabase) -> None:
     """Wait until the replica has everything that was committed."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     with connect(hub.address) as primary, connect(hub.options.replica) as replica:
@@ -42,7 +44,7 @@ def wait_for_replica(hub: Hub) -> None:
 
 
 def test_a_recall_is_answered_by_the_replica_and_its_receipt_reaches_the_primary(
-    with_replica: tuple[Served, Hub],
+    with_replica: tuple[Served, HubDatabase],
 ) -> None:
     served, hub = with_replica
     token = served.token("team", Role.WRITER, "alice")
@@ -60,7 +62,7 @@ def test_a_recall_is_answered_by_the_replica_and_its_receipt_reaches_the_primary
     assert [receipt["id"] for receipt in explained.body["receipts"]] == [answer.body["receipt"]]
 
 
-def test_nothing_can_be_written_to_the_replica(with_replica: tuple[Served, Hub]) -> None:
+def test_nothing_can_be_written_to_the_replica(with_replica: tuple[Served, HubDatabase]) -> None:
     _, hub = with_replica
     team = hub.list_teams()[0].team
 
@@ -71,12 +73,12 @@ def test_nothing_can_be_written_to_the_replica(with_replica: tuple[Served, Hub])
 def test_without_a_replica_a_recall_works_in_a_session_that_may_only_read(empty_database: str, tmp_path: Path) -> None:
     read_only = f"{empty_database}&options=-c%20default_transaction_read_only%3Don"
     settings = Settings(home=tmp_path, person="hub", model="none")
-    with Hub.open(empty_database) as hub, serving(Host(hub, settings)) as served:
+    with HubDatabase.open(empty_database) as hub, serving(Host(hub, settings)) as served:
         served.host.create_team("team")
         token = served.token("team", Role.WRITER, "alice")
         served.ask("POST", "/v1/memories", token, {"text": "Deploys run on Fridays"})
 
-    with Hub(empty_database, HubOptions(replica=read_only)) as hub, serving(Host(hub, settings)) as served:
+    with HubDatabase(empty_database, HubOptions(replica=read_only)) as hub, serving(Host(hub, settings)) as served:
         answer = served.ask("POST", "/v1/recall", token, {"query": "when do deploys run"})
 
     assert len(answer.body["hits"]) == 1

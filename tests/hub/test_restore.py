@@ -15,7 +15,7 @@ import pytest
 from hivemind import Hivemind, Scope
 from hivemind.errors import AccessRevoked, Refused
 from hivemind.hub.host import Host
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.model.team import Bookmark, ChainHead, Role, SyncResult
 from hivemind.settings import Settings
 from hivemind.store import sync_state
@@ -32,7 +32,7 @@ class RestorableHub:
         self.folder = folder
         self.settings = Settings(home=home, person="hub", model="none")
         self.address = postgres.database(folder, f"first_{secrets.token_hex(4)}")
-        self.host = Host(Hub.open(self.address), self.settings)
+        self.host = Host(HubDatabase.open(self.address), self.settings)
         self.admin = self.host.create_team("payments")
 
     def dump(self) -> bytes:
@@ -43,7 +43,7 @@ class RestorableHub:
         if not in_place:
             self.address = postgres.database(self.folder, f"next_{secrets.token_hex(4)}")
         self._run("pg_restore", "--clean", "--if-exists", "-d", self.address_of_superuser, given=dump)
-        self.host = Host(Hub.open(self.address), self.settings)
+        self.host = Host(HubDatabase.open(self.address), self.settings)
 
     def hide_place(self) -> None:
         """Make the database look the same wherever it is, as after a restored snapshot of its disk."""
@@ -215,7 +215,7 @@ def test_a_promoted_replica_that_lacks_the_last_entries_gets_them_back(hub: Rest
             sync(alice, served, tokens["alice"])
         postgres.promote(replica_folder)
         hub.host.close()
-        hub.host = Host(Hub.open(replica_address), hub.settings)
+        hub.host = Host(HubDatabase.open(replica_address), hub.settings)
         with hub.served() as served:
             remember(served, hub.admin, "Written after the failover")
             assert sync(alice, served, tokens["alice"]).returned == 1

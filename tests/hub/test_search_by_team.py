@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hivemind.hub import derived_data, search
 from hivemind.hub.postgres import connect
-from hivemind.hub.store import Hub, HubStore
+from hivemind.hub.store import HubDatabase, HubStore
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.scope import Visibility
 from hivemind.store.projections import vectors
@@ -47,11 +47,13 @@ def read_statistics(store: HubStore) -> NDArray[np.int64]:
 
 
 @pytest.fixture
-def filled(empty_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Hub, str, Floats, str, Floats]]:
+def filled(
+    empty_database: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[HubDatabase, str, Floats, str, Floats]]:
     """A large team with a graph and a small one without, whose vectors lie between each other's."""
     monkeypatch.setattr(search, "MOST_COMPARED", 500)
     monkeypatch.setattr(derived_data, "MIN_GRAPH_PASSAGES", 500)
-    with Hub.open(empty_database) as hub:
+    with HubDatabase.open(empty_database) as hub:
         large, small = new_team(hub), new_team(hub)
         with hub.open_team(large) as store:
             large_rows = fill(store, LARGE)
@@ -64,14 +66,16 @@ def filled(empty_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tup
         yield hub, large, large_rows, small, small_rows
 
 
-def test_a_large_team_has_a_graph_and_a_small_one_none(filled: tuple[Hub, str, Floats, str, Floats]) -> None:
+def test_a_large_team_has_a_graph_and_a_small_one_none(filled: tuple[HubDatabase, str, Floats, str, Floats]) -> None:
     hub, large, *_ = filled
 
     assert {state.team for state in hub.list_teams() if state.has_graph} == {large}
     assert not any(hub.build_graph(state, SHIPPED_MODEL, DIMENSION) for state in hub.list_teams())
 
 
-def test_nearly_all_of_the_nearest_are_found_in_every_team(filled: tuple[Hub, str, Floats, str, Floats]) -> None:
+def test_nearly_all_of_the_nearest_are_found_in_every_team(
+    filled: tuple[HubDatabase, str, Floats, str, Floats],
+) -> None:
     hub, large, large_rows, small, small_rows = filled
     questions = np.random.default_rng(9).standard_normal((20, DIMENSION)).astype(np.float32)
 
@@ -86,7 +90,7 @@ def test_nearly_all_of_the_nearest_are_found_in_every_team(filled: tuple[Hub, st
 
 
 def test_a_repository_with_few_memories_in_a_large_team_loses_none(
-    filled: tuple[Hub, str, Floats, str, Floats],
+    filled: tuple[HubDatabase, str, Floats, str, Floats],
 ) -> None:
     hub, large, large_rows, *_ = filled
     question = large_rows[1000]
@@ -97,7 +101,7 @@ def test_a_repository_with_few_memories_in_a_large_team_loses_none(
     assert sorted(found) == list(range(1, FEW + 1))
 
 
-def test_no_search_reads_a_vector_of_another_team(filled: tuple[Hub, str, Floats, str, Floats]) -> None:
+def test_no_search_reads_a_vector_of_another_team(filled: tuple[HubDatabase, str, Floats, str, Floats]) -> None:
     hub, large, large_rows, small, _ = filled
     nobody = new_team(hub)
 
@@ -113,7 +117,7 @@ def test_no_search_reads_a_vector_of_another_team(filled: tuple[Hub, str, Floats
         assert fetched <= size + 1
 
 
-def test_a_graph_that_was_left_half_built_is_built_again(filled: tuple[Hub, str, Floats, str, Floats]) -> None:
+def test_a_graph_that_was_left_half_built_is_built_again(filled: tuple[HubDatabase, str, Floats, str, Floats]) -> None:
     hub, large, *_ = filled
     name = derived_data.name_graph(large)
     with psycopg.connect(hub.address.replace("hub_owner", "postgres"), autocommit=True) as superuser:

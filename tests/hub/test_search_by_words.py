@@ -8,7 +8,7 @@ import pytest
 from hivemind import Hivemind, Scope
 from hivemind.hivemind import make_context
 from hivemind.hub import search
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.model.scope import Repository
 from hivemind.settings import Settings
 from tests.conftest import PERSON
@@ -23,7 +23,7 @@ COMMON = [f"Deploy number {number} took long" for number in range(12)]
 
 
 @pytest.fixture
-def mind(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hivemind]:
+def mind(hub: HubDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hivemind]:
     monkeypatch.setattr(search, "MIN_SEARCHED", 3)
     monkeypatch.setattr(search, "SEARCHED_SHARE", 0)
     settings = Settings(home=tmp_path, person="ada", model="none")

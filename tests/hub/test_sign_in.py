@@ -23,7 +23,7 @@ from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticate
 from hivemind.hivemind import make_context
 from hivemind.hub.host import Host
 from hivemind.hub.oidc import GroupRule, Issuer
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Scope
 from hivemind.model.team import LoginRequest, Revocation, Role, SyncResult, hash_nonce, hash_token, new_token
@@ -138,7 +138,7 @@ def get_login(file: Path) -> tuple[Credentials, ProviderLogin]:
 
 
 @contextmanager
-def open_company(hub: Hub, provider: Provider, directory: Path) -> Iterator[Company]:
+def open_company(hub: HubDatabase, provider: Provider, directory: Path) -> Iterator[Company]:
     """A company for as long as a test needs it."""
     payments, search = (f"{name}-{secrets.token_hex(4)}" for name in ("payments", "search"))
     issuer = Issuer(
@@ -160,7 +160,7 @@ def open_company(hub: Hub, provider: Provider, directory: Path) -> Iterator[Comp
 
 
 @pytest.fixture
-def company(hub: Hub, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Company]:
+def company(hub: HubDatabase, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Company]:
     # The tests open the address themselves.
     monkeypatch.setenv("BROWSER", "true")
     with open_company(hub, provider, tmp_path) as opened_company:
@@ -504,7 +504,7 @@ def test_processes_that_renew_at_the_same_moment_do_not_look_like_a_theft(compan
 
 
 def test_while_the_provider_is_down_a_login_goes_on_until_it_expires(
-    hub: Hub, npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: HubDatabase, npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BROWSER", "true")
     with run_provider(npm, tmp_path) as provider, open_company(hub, provider, tmp_path) as company:

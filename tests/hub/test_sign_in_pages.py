@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from tests.browser import audit_page, open_page
 from tests.hub.provider import Provider, browse, run_provider
 from tests.hub.serving import Served
@@ -30,7 +30,7 @@ def provider(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def company(hub: Hub, provider: Provider, tmp_path: Path) -> Iterator[Company]:
+def company(hub: HubDatabase, provider: Provider, tmp_path: Path) -> Iterator[Company]:
     with open_company(hub, provider, tmp_path) as opened_company:
         yield opened_company
 

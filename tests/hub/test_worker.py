@@ -16,7 +16,7 @@ from hivemind.errors import Unauthenticated
 from hivemind.hivemind import make_context
 from hivemind.hub import derived_data
 from hivemind.hub.host import Host
-from hivemind.hub.store import Hub, TeamProgress
+from hivemind.hub.store import HubDatabase, TeamProgress
 from hivemind.hub.worker import HubWorker
 from hivemind.model.memory import Memory
 from hivemind.model.recall import SHIPPED_MODEL
@@ -36,25 +36,25 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def own_hub(empty_database: str) -> Iterator[Hub]:
+def own_hub(empty_database: str) -> Iterator[HubDatabase]:
     """A hub with a queue of its own, because a worker takes from every team."""
-    with Hub.open(empty_database) as hub:
+    with HubDatabase.open(empty_database) as hub:
         yield hub
 
 
 @contextmanager
-def memory_of(hub: Hub, team: str, settings: Settings, clock: Clock | None = None) -> Iterator[Hivemind]:
+def memory_of(hub: HubDatabase, team: str, settings: Settings, clock: Clock | None = None) -> Iterator[Hivemind]:
     with hub.open_team(team) as store:
         arguments = (store, settings, Repository(id=HERE, root=""), PERSON)
         yield Hivemind(make_context(*arguments, clock) if clock else make_context(*arguments))
 
 
-def remember(hub: Hub, team: str, settings: Settings, texts: list[str]) -> list[Memory]:
+def remember(hub: HubDatabase, team: str, settings: Settings, texts: list[str]) -> list[Memory]:
     with memory_of(hub, team, settings) as mind:
         return [mind.remember(text, scope=Scope.TEAM) for text in texts]
 
 
-def state_of(hub: Hub, team: str) -> TeamProgress:
+def state_of(hub: HubDatabase, team: str) -> TeamProgress:
     return next(state for state in hub.list_teams() if state.team == team)
 
 
@@ -62,7 +62,7 @@ def embed_all(worker: HubWorker) -> list[int]:
     return list(iter(worker.embed_batch, 0))
 
 
-def test_a_question_embeds_nothing_but_itself_and_a_worker_the_rest(own_hub: Hub, settings: Settings) -> None:
+def test_a_question_embeds_nothing_but_itself_and_a_worker_the_rest(own_hub: HubDatabase, settings: Settings) -> None:
     team = new_team(own_hub)
     remember(own_hub, team, settings, ["The car was fixed at the garage", "Lunch is at noon"])
 
@@ -77,7 +77,7 @@ def test_a_question_embeds_nothing_but_itself_and_a_worker_the_rest(own_hub: Hub
     assert answer.hits[0].memory.text == "The car was fixed at the garage"
 
 
-def test_workers_share_a_queue_and_make_no_vector_twice(own_hub: Hub, settings: Settings) -> None:
+def test_workers_share_a_queue_and_make_no_vector_twice(own_hub: HubDatabase, settings: Settings) -> None:
     teams = [new_team(own_hub) for _ in range(3)]
     for team in teams:
         remember(own_hub, team, settings, [f"Fact number {number} of the service" for number in range(50)])
@@ -90,7 +90,7 @@ def test_workers_share_a_queue_and_make_no_vector_twice(own_hub: Hub, settings: 
 
 
 def test_what_a_worker_left_undone_is_taken_by_another_when_its_claim_has_ended(
-    own_hub: Hub, settings: Settings
+    own_hub: HubDatabase, settings: Settings
 ) -> None:
     team = new_team(own_hub)
     remember(own_hub, team, settings, ["Deploys run on Fridays"])
@@ -104,7 +104,7 @@ def test_what_a_worker_left_undone_is_taken_by_another_when_its_claim_has_ended(
     assert (while_claimed, worker.embed_batch()) == (0, 1)
 
 
-def test_a_long_queue_of_one_team_does_not_hold_up_another(own_hub: Hub, settings: Settings) -> None:
+def test_a_long_queue_of_one_team_does_not_hold_up_another(own_hub: HubDatabase, settings: Settings) -> None:
     loud, quiet = new_team(own_hub), new_team(own_hub)
     with own_hub.open_team(loud) as store:
         store.db.execute("INSERT INTO vectors_wanted SELECT generate_series(1, 5000)")
@@ -118,7 +118,9 @@ def test_a_long_queue_of_one_team_does_not_hold_up_another(own_hub: Hub, setting
     assert picked.count(quiet) + picked.count(loud) == 40
 
 
-def test_vectors_of_another_model_are_replaced_when_the_operator_says_so(own_hub: Hub, settings: Settings) -> None:
+def test_vectors_of_another_model_are_replaced_when_the_operator_says_so(
+    own_hub: HubDatabase, settings: Settings
+) -> None:
     team = new_team(own_hub)
     remember(own_hub, team, settings, ["Deploys run on Fridays"])
     with own_hub.open_team(team) as store:
@@ -134,20 +136,20 @@ def test_vectors_of_another_model_are_replaced_when_the_operator_says_so(own_hub
         assert store.db.execute("SELECT model FROM vectors") == [(SHIPPED_MODEL,)]
 
 
-def outdate(hub: Hub, team: str) -> None:
+def outdate(hub: HubDatabase, team: str) -> None:
     """Make the tables of a team look as if an earlier version had filled them, wrongly."""
     with hub.open_team(team) as store:
         store.db.execute("UPDATE bookmarks SET version = 0")
         store.db.execute("UPDATE memories SET text = 'wrong'")
 
 
-def read_texts(hub: Hub, team: str) -> list[str]:
+def read_texts(hub: HubDatabase, team: str) -> list[str]:
     with hub.open_team(team) as store:
         return sorted(row[0] for row in store.db.execute("SELECT text FROM memories"))
 
 
 def test_outdated_tables_answer_until_a_worker_has_rebuilt_them_and_the_vectors_survive(
-    own_hub: Hub, settings: Settings
+    own_hub: HubDatabase, settings: Settings
 ) -> None:
     team = new_team(own_hub)
     kept, edited = remember(own_hub, team, settings, ["Deploys run on Fridays", "Lunch is at noon"])
@@ -180,7 +182,7 @@ def test_outdated_tables_answer_until_a_worker_has_rebuilt_them_and_the_vectors_
 
 
 def test_members_read_and_write_while_their_tables_are_rebuilt(
-    own_hub: Hub, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    own_hub: HubDatabase, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team = new_team(own_hub)
     remember(own_hub, team, settings, ["Deploys run on Fridays"])
@@ -208,7 +210,9 @@ def test_members_read_and_write_while_their_tables_are_rebuilt(
     assert read_texts(own_hub, team) == ["Deploys run on Fridays", "Written meanwhile"]
 
 
-def test_two_versions_serve_side_by_side(own_hub: Hub, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_versions_serve_side_by_side(
+    own_hub: HubDatabase, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     team = new_team(own_hub)
     remember(own_hub, team, settings, ["Written before the upgrade"])
 
@@ -236,7 +240,7 @@ def newer_version(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_receipts_are_written_together_a_moment_later_and_before_anybody_reads_them(
-    own_hub: Hub, settings: Settings
+    own_hub: HubDatabase, settings: Settings
 ) -> None:
     team = new_team(own_hub)
     (memory,) = remember(own_hub, team, settings, ["Deploys run on Fridays"])
@@ -252,7 +256,9 @@ def test_receipts_are_written_together_a_moment_later_and_before_anybody_reads_t
     assert {receipt.id for receipt in receipts} == ids
 
 
-def test_a_question_that_quotes_what_was_erased_since_is_not_written_down(own_hub: Hub, settings: Settings) -> None:
+def test_a_question_that_quotes_what_was_erased_since_is_not_written_down(
+    own_hub: HubDatabase, settings: Settings
+) -> None:
     team = new_team(own_hub)
     secret, other = remember(
         own_hub, team, settings, ["The launch word of the rocket is opal tangerine", "Deploys run on Fridays"]
@@ -269,7 +275,9 @@ def test_a_question_that_quotes_what_was_erased_since_is_not_written_down(own_hu
     assert other.id in bodies
 
 
-def test_old_receipts_are_deleted_where_the_operator_says_so(own_hub: Hub, settings: Settings, clock: Clock) -> None:
+def test_old_receipts_are_deleted_where_the_operator_says_so(
+    own_hub: HubDatabase, settings: Settings, clock: Clock
+) -> None:
     team = new_team(own_hub)
     with memory_of(own_hub, team, settings, clock) as mind:
         memory = mind.remember("Deploys run on Fridays", scope=Scope.TEAM)
@@ -289,7 +297,7 @@ def test_old_receipts_are_deleted_where_the_operator_says_so(own_hub: Hub, setti
 
 
 def test_tokens_that_were_replaced_are_deleted_when_their_devices_leases_have_ended(
-    own_hub: Hub, settings: Settings, clock: Clock
+    own_hub: HubDatabase, settings: Settings, clock: Clock
 ) -> None:
     host = Host(own_hub, settings, clock=clock)
     host.create_team("payments")

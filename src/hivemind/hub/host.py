@@ -21,7 +21,7 @@ from hivemind.hub.epochs import ASKED
 from hivemind.hub.exchange import Exchange
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.sign_in import HubSignIn
-from hivemind.hub.store import DEFAULT_OPTIONS, Hub, HubOptions, HubStore
+from hivemind.hub.store import DEFAULT_OPTIONS, HubDatabase, HubOptions, HubStore
 from hivemind.memory.lifecycle import Memories
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository, Scope
@@ -92,10 +92,10 @@ class Host:
     """A running hub and its teams."""
 
     def __init__(
-        self, hub: Hub, settings: Settings, issuer: Issuer | None = None, clock: Clock = utc_now,
+        self, database: HubDatabase, settings: Settings, issuer: Issuer | None = None, clock: Clock = utc_now,
         limits: Limits | None = None,
     ) -> None:  # fmt: skip
-        self.hub = hub
+        self.database = database
         self._settings = settings
         self._embedder = LazyEmbedder(settings.model)
         self._issuer = issuer
@@ -109,7 +109,7 @@ class Host:
         limits: Limits | None = None,
     ) -> "Host":  # fmt: skip
         """Migrate the database and open it; with an issuer, people of that identity provider may sign in."""
-        return cls(Hub.open(database, options), Settings.load(), issuer, limits=limits)
+        return cls(HubDatabase.open(database, options), Settings.load(), issuer, limits=limits)
 
     @property
     def issuer(self) -> str:
@@ -118,7 +118,7 @@ class Host:
 
     def create_first_team(self) -> str:
         """Create the first team and return its admin's token; empty if there are teams already."""
-        with self.hub.connect_without_team() as db:
+        with self.database.connect_without_team() as db:
             is_new = not access.has_teams(db)
         try:
             return self.create_team(FIRST_TEAM) if is_new else ""
@@ -128,29 +128,29 @@ class Host:
 
     def create_team(self, name: str) -> str:
         """Create a team and return its admin's token, which cannot be read again."""
-        with self.hub.connect_without_team() as db:
+        with self.database.connect_without_team() as db:
             if access.find_team(db, name):
                 raise InvalidInput(f"there is a team {name!r} on this hub already; choose another name")
-        with self.hub.open_team(self.hub.create_team(validate_label(name, "the name"))) as store:
+        with self.database.open_team(self.database.create_team(validate_label(name, "the name"))) as store:
             tokens = access.Tokens(store.db, self._clock, self._make_recorder(store))
             tokens.record(AdminAction.TEAM_CREATED, name, "")
             return tokens.issue(name="admin", role=Role.ADMIN)
 
     def list_teams(self) -> list[str]:
         """Return the name of every team."""
-        with self.hub.connect_without_team() as db:
+        with self.database.connect_without_team() as db:
             return [name for _, name in access.list_teams(db)]
 
     def delete_team(self, name: str) -> None:
         """Delete a team with everything it has; devices keep their copies until their leases end."""
-        self.hub.delete_team(self.find_owner(name).team)
+        self.database.delete_team(self.find_owner(name).team)
 
     def begin_epochs(self) -> int:
         """Tell every team's devices that the database was restored; return how many teams there are."""
-        with self.hub.connect_without_team() as db:
+        with self.database.connect_without_team() as db:
             teams = [team for team, _ in access.list_teams(db)]
         for team in teams:
-            with self.hub.open_team(team) as store:
+            with self.database.open_team(team) as store:
                 # Nothing is known about what was written since the restore, so devices read everything again.
                 store.history.begin(ASKED, 0)
                 self._make_recorder(store)(AdminAction.EPOCH_BEGUN, store.history.state.epoch, "")
@@ -161,7 +161,7 @@ class Host:
 
     def check_database(self) -> None:
         """Raise an error unless the database answers and has the tables of this version."""
-        with self.hub.connect_without_team() as db:
+        with self.database.connect_without_team() as db:
             access.has_teams(db)
 
     def admit(self, secret: str, address: str, what: str) -> AdmittedMember:
@@ -203,7 +203,7 @@ class Host:
     def _logins(self) -> HubSignIn:
         if not self._issuer or not self.has_sign_in:
             raise NotFound("this hub has no identity provider; log in with a token: hivemind team login URL --token")
-        return HubSignIn(hub=self.hub, issuer=self._issuer, clock=self._clock)
+        return HubSignIn(database=self.database, issuer=self._issuer, clock=self._clock)
 
     @contextmanager
     def _record_refusals(self, address: str) -> Iterator[None]:
@@ -211,13 +211,13 @@ class Host:
             yield
         except Unauthenticated:
             # Only wrong requests count, so that nobody can keep the others at the same address from signing in.
-            with self.hub.connect_without_team() as db:
+            with self.database.connect_without_team() as db:
                 self._refuse_stranger(db, self._clock(), "", address, "to sign in")
             raise
 
     def remove_everywhere(self, asked: str) -> dict[str, Removal]:
         """End the access of a person, given by name or the provider's subject, to every team at once and for good."""
-        with self.hub.connect_without_team() as db:
+        with self.database.connect_without_team() as db:
             person, name = sign_in.find_person(db, asked) or ("", asked)
             teams = access.list_teams(db)
             # First, so that nothing can be renewed while the teams follow.
@@ -233,7 +233,7 @@ class Host:
 
     def return_everywhere(self, asked: str) -> str:
         """Let a person who was removed sign in again, as far as the provider does; return their name."""
-        with self.hub.connect_without_team() as db:
+        with self.database.connect_without_team() as db:
             person, name = sign_in.find_person(db, asked) or ("", "")
             sign_in.remove_from_hub(db, person, "")
             teams = access.list_teams(db)
@@ -267,7 +267,7 @@ class Host:
         self, authenticate: Callable[[Database], AdmittedMember | None], secret: str, address: str, what: str
     ) -> AdmittedMember:
         now = self._clock()
-        with self.hub.connect_without_team() as db:
+        with self.database.connect_without_team() as db:
             # No team is set yet: the lookup goes by hashes, and row-level security hides everything else.
             who = authenticate(db)
             if who is None:
@@ -294,7 +294,7 @@ class Host:
 
     def note_refusal(self, who: AdmittedMember, what: str, why: str) -> None:
         """Record a refused request."""
-        with self.hub.connect_without_team() as db:
+        with self.database.connect_without_team() as db:
             access.record_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
 
     @contextmanager
@@ -305,7 +305,7 @@ class Host:
         writer = Writer(actor=who.member.person, channel=channel)
         # The hub's own settings name whoever runs it, not the member.
         settings = replace(self._settings, person=who.member.person)
-        with self.hub.open_team(who.team, who.member, read_only=read_only) as store:
+        with self.database.open_team(who.team, who.member, read_only=read_only) as store:
             repository = Repository(id=_parse_repository(repo), root="")
             yield TeamMind(make_context(store, settings, repository, writer, self._clock, self._embedder), store)
 
@@ -320,7 +320,7 @@ class Host:
 
     def find_owner(self, team: str) -> AdmittedMember:
         """Return an admin of a team, for whoever can reach the database itself."""
-        with self.hub.connect_without_team() as db:
+        with self.database.connect_without_team() as db:
             team_id = access.find_team(db, team)
         if team_id is None:
             raise NotFound(f"no team {team!r} on this hub; 'hivemind hub team create' creates one")
@@ -328,10 +328,10 @@ class Host:
 
     def close(self) -> None:
         """Close every connection to the database."""
-        self.hub.close()
+        self.database.close()
 
     def _store(self, who: AdmittedMember) -> HubStore:
-        return self.hub.open_team(who.team, who.member)
+        return self.database.open_team(who.team, who.member)
 
 
 def _authenticate_identity(db: Database, identity: Identity | None) -> AdmittedMember | None:

@@ -15,7 +15,7 @@ from hivemind.errors import AccessRevoked, Refused, Unauthenticated, Unavailable
 from hivemind.hub import access
 from hivemind.hub.access import AdmittedMember
 from hivemind.hub.oidc import Issuer
-from hivemind.hub.store import Hub
+from hivemind.hub.store import HubDatabase
 from hivemind.model.codec import from_row
 from hivemind.model.ids import derive_id
 from hivemind.model.team import (
@@ -200,7 +200,7 @@ class _SignedInPerson:
 class HubSignIn:
     """Signs people in at a hub by its identity provider."""
 
-    hub: Hub
+    database: HubDatabase
     issuer: Issuer
     clock: Clock
 
@@ -254,7 +254,7 @@ class HubSignIn:
     def _admit(self, request: LoginRequest) -> _SignedInPerson:
         # Before a connection is taken from the pool, because the provider may be slow.
         identity = self.issuer.verify_id_token(request.id_token, request.nonce_secret, self.clock().timestamp())
-        with self.hub.connect_without_team() as db:
+        with self.database.connect_without_team() as db:
             # Before anything else, so that a removed person learns nothing about teams.
             name = admit_person(db, identity)
             team_ids = self._find_teams(db, identity)
@@ -300,7 +300,7 @@ class HubSignIn:
     def _open_register(self, team: str, actor: str) -> Iterator[LoginRegister]:
         now = self.clock()
         until = format_timestamp(now + timedelta(minutes=self.issuer.login_minutes))
-        with self.hub.open_team(team) as store:
+        with self.database.open_team(team) as store:
             yield LoginRegister(store.db, store.make_recorder(actor, format_timestamp(now)), now, until)
 
 

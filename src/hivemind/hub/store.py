@@ -150,7 +150,7 @@ class ReceiptQueue:
                 continue
 
 
-class Hub(Closeable):
+class HubDatabase(Closeable):
     """A database with the memories of teams."""
 
     def __init__(self, address: str, options: HubOptions = DEFAULT_OPTIONS) -> None:
@@ -161,7 +161,7 @@ class Hub(Closeable):
         self.receipts = ReceiptQueue(self._write_receipts)
 
     @classmethod
-    def open(cls, address: str, options: HubOptions = DEFAULT_OPTIONS) -> "Hub":
+    def open(cls, address: str, options: HubOptions = DEFAULT_OPTIONS) -> "HubDatabase":
         """Migrate the database and open it."""
         migrate(address)
         return cls(address, options)
@@ -308,7 +308,7 @@ class HubStore(Store):
 
     def __init__(
         self,
-        hub: Hub,
+        hub: HubDatabase,
         team: str,
         member: TeamMember | None = None,
         pool: "ConnectionPool[Connection] | None" = None,

@@ -18,7 +18,7 @@ from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import HivemindError
 from hivemind.hub import access, derived_data
 from hivemind.hub.postgres import migrate
-from hivemind.hub.store import Hub, HubOptions, HubStore, TeamProgress
+from hivemind.hub.store import HubDatabase, HubOptions, HubStore, TeamProgress
 from hivemind.model.events import Event, ObservationsDropped
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
@@ -43,7 +43,13 @@ class HubWorker:
     """Embeds passages and maintains the derived data of teams."""
 
     def __init__(
-        self, hub: Hub, settings: Settings, *, receipt_days: int = 0, report: Report = print, clock: Clock = utc_now
+        self,
+        hub: HubDatabase,
+        settings: Settings,
+        *,
+        receipt_days: int = 0,
+        report: Report = print,
+        clock: Clock = utc_now,
     ) -> None:
         self._hub = hub
         self._embedder = LazyEmbedder(settings.model)
@@ -173,7 +179,7 @@ def run_worker(database: str, receipt_days: int, report: Report = print) -> None
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     parent = multiprocessing.parent_process()
     # One connection is enough for a worker, and two let it look at the queue while a batch is stored.
-    with Hub.open(database, HubOptions(connections=2)) as hub:
+    with HubDatabase.open(database, HubOptions(connections=2)) as hub:
         worker = HubWorker(hub, Settings.load(), receipt_days=receipt_days, report=report)
 
         def is_stopped(seconds: float) -> bool:
@@ -197,7 +203,7 @@ class Migration:
 def migrate_hub(database: str, report: Report = print) -> Migration:
     """Apply migrations, rebuild outdated teams and queue passages for this program's model."""
     migrations = migrate(database)
-    with Hub(database, HubOptions(connections=2)) as hub:
+    with HubDatabase(database, HubOptions(connections=2)) as hub:
         worker = HubWorker(hub, Settings.load(), report=report)
         outdated = [team for team in hub.list_teams() if team.is_outdated]
         for team in outdated:
@@ -208,7 +214,7 @@ def migrate_hub(database: str, report: Report = print) -> Migration:
 
 def list_teams(database: str) -> list[TeamProgress]:
     """Return every team of a hub and how far its derived data is."""
-    with Hub(database, HubOptions(connections=2)) as hub:
+    with HubDatabase(database, HubOptions(connections=2)) as hub:
         return hub.list_teams()
 
 

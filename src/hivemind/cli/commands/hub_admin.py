@@ -393,7 +393,7 @@ def compact(database: str, yes: bool) -> None:
     """
     require_database(database)
     confirm("Requests have to wait while tables are rewritten. Continue?", yes=yes)
-    _use_host(database, lambda host: host.hub.compact())
+    _use_host(database, lambda host: host.database.compact())
     emit({"compacted": True}, "Rewrote the tables.")
 
 

@@ -153,7 +153,7 @@ class Operations:
         is_known = bool(self._metrics_token) and hmac.compare_digest(secret.encode(), self._metrics_token.encode())
         if not is_known and (self._metrics_token or _get_address(scope) not in LOOPBACK):
             return PlainTextResponse("not found; start the hub with --metrics-token\n", 404)
-        return PlainTextResponse(self._metrics.render(self._host.hub.count_connections()), media_type=CONTENT_TYPE)
+        return PlainTextResponse(self._metrics.render(self._host.database.count_connections()), media_type=CONTENT_TYPE)
 
     async def _observe(self, scope: Scope, receive: Receive, send: Send) -> None:
         proposed_id = Headers(scope=scope).get("x-request-id", "")
