@@ -134,7 +134,7 @@ class Context:
 
     def _store_options(self) -> list[str]:
         """The options with which another process opens this store."""
-        directory, named_stores = self.store.directory, self.settings.store_directory("x").parent
+        directory, named_stores = self.store.directory, self.settings.find_store_directory("x").parent
         is_named = directory is not None and directory.is_relative_to(named_stores)
         return ["--store", str(directory.relative_to(named_stores))] if directory and is_named else []
 

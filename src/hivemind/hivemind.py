@@ -394,7 +394,7 @@ class Hivemind(Mind):
         settings = settings or Settings.load()
         tree = Path.cwd() if directory is None else expand_path(directory, "the directory")
         repository = identify(tree, settings.home / "index")
-        store = Store.open(settings.store_directory(name), is_hurried=is_hurried)
+        store = Store.open(settings.find_store_directory(name), is_hurried=is_hurried)
         author = writer or identify_writer(settings)
         mind = cls(make_context(store, settings, repository, author, clock, is_hurried=is_hurried))
         try:

@@ -88,7 +88,7 @@ class Settings:
         defaults = _make_defaults(Path(data_directory(environ)))
         return replace(defaults, **_read_file(defaults) | _read_environment(environ))
 
-    def store_directory(self, name: str | None) -> Path:
+    def find_store_directory(self, name: str | None) -> Path:
         """The folder of a named store; without a name, of the default store."""
         if name is None:
             return self.home

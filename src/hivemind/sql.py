@@ -33,7 +33,7 @@ def connect(name: str | None = None) -> "Reader":
     mind = Hivemind.open(name, settings=settings)
     try:
         functions = VECTOR_FUNCTIONS | {"embed": _embed_for_sql}
-        return Reader.open(settings.store_directory(name), functions, mind.maintenance.catch_up, mind.close)
+        return Reader.open(settings.find_store_directory(name), functions, mind.maintenance.catch_up, mind.close)
     except BaseException:
         mind.close()
         raise

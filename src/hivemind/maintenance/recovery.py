@@ -39,14 +39,14 @@ def examine_installation(
     except InvalidInput as error:
         return (Finding(what="settings", is_well=False, detail=str(error), remedy="correct that file"),)
     # Before the store is opened, because opening drops what stands after the damage.
-    is_log_damaged = raw_pages.has_damaged_frames(settings.store_directory(name) / FILE)
+    is_log_damaged = raw_pages.has_damaged_frames(settings.find_store_directory(name) / FILE)
     if is_log_damaged:
         detail = f"{FILE}-wal is damaged before its end"
         return (Finding(what="store", is_well=False, detail=detail, remedy=integrity.REPAIR_COMMANDS),)
     try:
         return examine(
             settings,
-            lambda: examine_home(settings.home, settings.store_directory(name), settings.model, quick=quick),
+            lambda: examine_home(settings.home, settings.find_store_directory(name), settings.model, quick=quick),
         )
     except StoreError as error:
         return (integrity.describe_error("store", error),)
@@ -59,7 +59,7 @@ def examine_installation(
 def find_damage(name: str | None = None) -> str:
     """Say what is wrong with a store, after something failed unexpectedly; empty if it is in order."""
     try:
-        directory = Settings.load().store_directory(name)
+        directory = Settings.load().find_store_directory(name)
         if not (directory / FILE).exists():
             return ""
         with Store.open(directory) as store:
@@ -78,7 +78,7 @@ def repair(name: str | None = None) -> repair_module.RepairResult:
     def make_event(fact: EntriesLost) -> Event:
         return factory.event(fact, Scope.USER, "")
 
-    return repair_module.repair(settings.store_directory(name), format_for_filename(utc_now()), make_event)
+    return repair_module.repair(settings.find_store_directory(name), format_for_filename(utc_now()), make_event)
 
 
 def restore_backup(file: str, name: str | None = None) -> backup.RestoreResult:
@@ -86,6 +86,6 @@ def restore_backup(file: str, name: str | None = None) -> backup.RestoreResult:
     settings = Settings.load()
     if identify_writer(settings).channel is not Channel.PERSON and not settings.agents_may_review:
         raise Refused("only a person may restore a backup; the setting agents_may_review changes it")
-    directory = settings.store_directory(name)
+    directory = settings.find_store_directory(name)
     own_backup = directory / repair_module.BACKUP_FOLDER / file
     return backup.restore(directory, own_backup if own_backup.is_file() else Path(file), format_for_filename(utc_now()))
