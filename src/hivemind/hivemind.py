@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hivemind.maintenance.maintenance import Maintenance
     from hivemind.memory.lifecycle import Memories
     from hivemind.model.erasure import Erasure
-    from hivemind.model.reports import Explanation
+    from hivemind.model.review import Explanation
     from hivemind.recall.actions import Actions
     from hivemind.recall.answer import Answers
     from hivemind.recall.brief import Briefs

@@ -10,8 +10,8 @@ from hivemind import Hivemind, Scope
 from hivemind.erase.names import NamePattern
 from hivemind.errors import InvalidInput, Refused
 from hivemind.hivemind import make_context
+from hivemind.model.erasure import Mentions, MentionSort
 from hivemind.model.memory import Channel, Writer
-from hivemind.model.reports import Mentions, MentionSort
 from hivemind.model.review import Selection
 from hivemind.model.scope import Repository
 from hivemind.sessions import spool
@@ -122,7 +122,7 @@ def fill(open_mind: Open, make_repository: Make, home: Path) -> tuple[Hivemind, 
 
 
 def by_sort(mentions: Mentions) -> dict[MentionSort, set[str]]:
-    return {sort: {one.id for one in group} for sort, group in mentions.by_sort()}
+    return {sort: {one.id for one in group} for sort, group in mentions.group_by_sort()}
 
 
 def test_everything_that_names_a_customer_is_found_in_every_sort_of_place(

@@ -12,9 +12,9 @@ from hivemind.learning.detectors import DETECTORS, select_detectors
 from hivemind.learning.lasting import load_judge
 from hivemind.learning.session_view import SessionView
 from hivemind.model.claim import Proposal
+from hivemind.model.commands import extract_command, extract_directory, is_inspection, join_directory
 from hivemind.model.memory import Channel, Kind, Status
 from hivemind.model.session import Observation
-from hivemind.text.commands import extract_command, extract_directory, is_inspection, join_directory
 from tests.sessions.sessions import Told, told
 
 

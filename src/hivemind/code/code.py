@@ -17,10 +17,11 @@ from hivemind.context import Context, Progress, quietly
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.low_priority import used_cpu_seconds
 from hivemind.model.claim import Claim
-from hivemind.model.code import Anchor, RelatedFile, Symbol
+from hivemind.model.code import Anchor, AnchoredCode, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
-from hivemind.model.reports import AnchoredCode, RelatedContext, StaleMemory
+from hivemind.model.recall import RelatedContext
+from hivemind.model.review import StaleMemory
 from hivemind.store.integrity import Finding
 from hivemind.text.clean import plural, validate_label
 

@@ -15,7 +15,7 @@ from hivemind.context import Context
 from hivemind.model.code import Anchor, Staleness, SymbolChange
 from hivemind.model.memory import CURRENT_STATUSES, Memory
 from hivemind.model.recall import Hit, Query, Signal
-from hivemind.model.reports import StaleMemory
+from hivemind.model.review import StaleMemory
 from hivemind.store.projections import memories
 from hivemind.text.fence import MAX_FIELD_LENGTH
 

@@ -17,7 +17,7 @@ from hivemind.erase.erase import (
 from hivemind.erase.names import NamePattern
 from hivemind.erase.residue import QUARANTINE_FOLDER
 from hivemind.errors import StoreError
-from hivemind.model.erasure import ErasedLocation, Erasure
+from hivemind.model.erasure import ErasedLocation, Erasure, Mention, Mentions, MentionSort
 from hivemind.model.events import (
     Event,
     Fact,
@@ -33,7 +33,6 @@ from hivemind.model.events import (
 from hivemind.model.free_text import iterate_text
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Memory
-from hivemind.model.reports import Mention, Mentions, MentionSort
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationKind
 from hivemind.model.team import TeamMember

@@ -8,8 +8,7 @@ from hivemind.erase import about, resumption
 from hivemind.erase import erase as erase_module
 from hivemind.erase.names import NamePattern
 from hivemind.errors import NotFound, StoreError
-from hivemind.model.erasure import Erasure
-from hivemind.model.reports import Mentions
+from hivemind.model.erasure import Erasure, Mentions
 from hivemind.model.scope import Scope
 from hivemind.model.team import TeamMember
 from hivemind.store import log, sync_state
@@ -76,7 +75,7 @@ class Erasures:
         context = self._context
         context.require_person("an erasure")
         every_mention = mentions or self.find_mentions(name, progress=progress)
-        selection = every_mention.excluding(left_out)
+        selection = every_mention.exclude(left_out)
         excluded_ids = {mention.id for mention in every_mention.found} - {mention.id for mention in selection}
         return about.erase_mentions(
             *(context.store, context.settings.home, context.factory, NamePattern.parse(name)),

@@ -19,11 +19,11 @@ from hivemind.learning.proposals import Fate, Outcome, parse_believed, propose
 from hivemind.learning.session_view import SessionView
 from hivemind.model import timestamps
 from hivemind.model.claim import Proposal
+from hivemind.model.commands import CODE_SPAN
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Kind, Status
-from hivemind.model.reports import BackfillReport
 from hivemind.model.scope import Repository, Visibility
-from hivemind.model.session import Observation, Session, SkippedInput
+from hivemind.model.session import BackfillReport, Observation, Session, SkippedInput
 from hivemind.recall.actions import find_for_failure
 from hivemind.sessions import quarantine
 from hivemind.sessions.observations import Observations, pages
@@ -33,7 +33,6 @@ from hivemind.sessions.transcripts import find_session_transcripts, read_observa
 from hivemind.store import log, projector
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import sessions
-from hivemind.text.commands import CODE_SPAN
 
 if TYPE_CHECKING:
     from hivemind.learning.with_agent import Announce, Examination, ExaminationReport

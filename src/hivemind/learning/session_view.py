@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from hivemind.memory.comparison import is_same_topic
 from hivemind.model.claim import Proposal
+from hivemind.model.commands import SessionRun, list_runs
 from hivemind.model.memory import Channel, Source
-from hivemind.model.runs import SessionRun, list_runs
 from hivemind.model.session import Observation, ObservationKind
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from hivemind.errors import InvalidInput
 from hivemind.lazy import when_called
 from hivemind.model import timestamps
 from hivemind.model.recall import SHIPPED_MODEL
-from hivemind.model.reports import ModelState, Stats, StatusReport
+from hivemind.model.status import ModelState, Stats, StatusReport
 from hivemind.sessions import quarantine, spool
 from hivemind.settings import write_setting
 from hivemind.store import backup as backup_module

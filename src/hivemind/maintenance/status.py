@@ -10,8 +10,9 @@ from hivemind.errors import HivemindError
 from hivemind.low_priority import used_cpu_seconds
 from hivemind.model.memory import Status
 from hivemind.model.recall import SHIPPED_MODEL
-from hivemind.model.reports import NextStep, StaleMemory, Stats, StatusReport
+from hivemind.model.review import StaleMemory
 from hivemind.model.scope import Visibility
+from hivemind.model.status import NextStep, Stats, StatusReport
 from hivemind.review.review import Review
 from hivemind.sessions import quarantine
 from hivemind.store.projections import memories, sessions, vectors

@@ -223,6 +223,16 @@ class Staleness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnchoredCode:
+    """The code of an anchor, then and now, and how it changed."""
+
+    staleness: Staleness
+    then: str
+    """Empty if no commit contains it."""
+    now: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RelatedFile:
     """A file related to the code in question, and why."""
 

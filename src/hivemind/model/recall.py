@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import overload
 
-from hivemind.model.code import RelatedFile, SharedSession
+from hivemind.model.code import Callers, RelatedFile, SharedSession
 from hivemind.model.dataclass import dataclass
 from hivemind.model.events import Event
 from hivemind.model.ids import EventId, MemoryId, ReceiptId, SessionId, Timestamp
@@ -177,6 +177,20 @@ class Recall:
     def answers(self) -> tuple[Hit, ...]:
         """The hits that answer the question, without those that are only close matches."""
         return tuple(hit for hit in self.hits if hit.is_sure)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedContext:
+    """Memories, files and callers related to code or to a task."""
+
+    recall: Recall
+    callers: Callers | None
+    """Callers of a single symbol; none for anything else."""
+
+    @property
+    def files(self) -> tuple[RelatedFile, ...]:
+        """The related files, and why."""
+        return self.recall.files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,13 @@
-"""Why a memory waits for a person, and what a rollback selects and changes."""
+"""Why a memory waits for a person, what happened to it, and what a rollback selects and changes."""
 
 from enum import StrEnum
 
+from hivemind.model.code import Staleness
 from hivemind.model.dataclass import dataclass
+from hivemind.model.fold import HistoryStep
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import ConflictingEdit, Kind, Memory
+from hivemind.model.recall import Receipt
 
 
 class ReviewReason(StrEnum):
@@ -97,3 +100,35 @@ class MemoryChange:
     after: Memory | None
     is_approved: bool = False
     """Whether it would remove a memory that a person approved since."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaleMemory:
+    """A memory whose code changed, and how."""
+
+    memory: Memory
+    became: tuple[Staleness, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A memory with its history and the receipts of who saw it."""
+
+    memory: Memory
+    history: tuple[HistoryStep, ...]
+    receipts: tuple[Receipt, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DailyStats:
+    """Statistics of one day."""
+
+    date: str
+    learned: int
+    memories: tuple[tuple[str, int], ...]
+    """Current status and count of all memories recorded by the end of the day."""
+    recalls: int
+    to_verify: int
+    """How many of the recalls showed a memory whose code changed."""
+    briefs: int
+    brief_tokens: int

@@ -162,3 +162,23 @@ class Handover:
     """The agent's last message."""
     text: str = ""
     """The whole handover as text for an agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillReport:
+    """The result of importing past transcripts and commits."""
+
+    batch: str
+    """The id of the import, for a rollback."""
+    learned: int
+    """Proposals made from the imported data."""
+    transcripts: int = 0
+    sessions: int = 0
+    observations: int = 0
+    new: int = 0
+    """How many of the observations were not yet stored."""
+    commits: int = 0
+    skipped: tuple[tuple[str, int], ...] = ()
+    """Reasons why lines could not be read, and how many lines each."""
+    quarantined: int = 0
+    """How many of these lines are in the quarantine; the others were read and have no use."""

@@ -12,8 +12,7 @@ from hivemind.context import Context, Progress
 from hivemind.model.code import RelatedFile, SharedSession, Symbol
 from hivemind.model.dataclass import dataclass
 from hivemind.model.memory import Memory
-from hivemind.model.recall import Hit, Query, Recall, Signal
-from hivemind.model.reports import RelatedContext
+from hivemind.model.recall import Hit, Query, Recall, RelatedContext, Signal
 from hivemind.recall.conflicting_hits import arrange_hits, join_sides, sort_hits
 from hivemind.recall.ranking import build_labels
 from hivemind.recall.rendering import count_tokens, fit, render, render_nearby

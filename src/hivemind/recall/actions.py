@@ -11,10 +11,10 @@ from pathlib import Path
 from hivemind.code import on_demand
 from hivemind.context import Context
 from hivemind.errors import HivemindError
+from hivemind.model.commands import STOPPED_CALL, list_runs
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Channel, Kind, Memory, Status
 from hivemind.model.recall import Hit, Occasion, Query, Recall
-from hivemind.model.runs import STOPPED_CALL, list_runs
 from hivemind.model.session import Observation
 from hivemind.model.timestamps import format_date
 from hivemind.recall.brief import mark_stale, mark_unasked

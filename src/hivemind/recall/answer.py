@@ -9,8 +9,7 @@ from hivemind.code.staleness import ASKED_SECONDS, Judge, judge_hits
 from hivemind.context import Context, Progress
 from hivemind.low_priority import used_cpu_seconds
 from hivemind.model import timestamps
-from hivemind.model.recall import CODE_BEHIND, Query, Recall
-from hivemind.model.reports import RelatedContext
+from hivemind.model.recall import CODE_BEHIND, Query, Recall, RelatedContext
 from hivemind.recall import about_code, session_search
 from hivemind.recall.candidates import correct_spelling, find_candidates
 from hivemind.recall.confidence import keep_near, level_confidences

@@ -11,6 +11,7 @@ from datetime import timedelta
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from hivemind.model.commands import find_command_purposes, find_purposes
 from hivemind.model.memory import Kind, Memory, Trust
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.model.timestamps import format_timestamp, parse_timestamp
@@ -22,7 +23,6 @@ from hivemind.recall.rendering import fit
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts, sessions
 from hivemind.text.clean import first_line
-from hivemind.text.commands import find_command_purposes, find_purposes
 from hivemind.text.tokenise import extract_terms, measure_coverage
 
 if TYPE_CHECKING:

@@ -6,18 +6,35 @@ from datetime import timedelta
 
 from hivemind.context import Context
 from hivemind.model import timestamps
+from hivemind.model.dataclass import dataclass
 from hivemind.model.events import FACTS, MemoriesRecalled, MemoryErased, TeamAdministered
 from hivemind.model.fold import HistoryStep, build_history
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Receipt, Spent
-from hivemind.model.reports import DailyStats, Explanation, WeekSummary
+from hivemind.model.review import DailyStats, Explanation
 from hivemind.store import log
 from hivemind.store.log import LogEntry
 from hivemind.store.projections import memories, receipts
 
 PRIVATE_FACTS = ("memories.recalled", "write.refused", "session.examined")
 """Facts of what somebody asked or tried, which are not the team's."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeekSummary:
+    """What memory did in the last seven days."""
+
+    sessions: int
+    """Sessions that were given something."""
+    memories: int
+    briefs: int
+    answers: int
+    """Questions and prompts that memory answered."""
+    hints: int
+    """What agents were told before an edit or a command, or after a failure."""
+    warnings: int
+    """Memories that were shown with a warning that their code had changed."""
 
 
 class History:

@@ -15,8 +15,7 @@ from hivemind.memory import verdicts
 from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derive_id, shorten_id
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.reports import StaleMemory
-from hivemind.model.review import MemoryChange, ReviewItem, ReviewReason, Selection
+from hivemind.model.review import MemoryChange, ReviewItem, ReviewReason, Selection, StaleMemory
 from hivemind.model.timestamps import format_date
 from hivemind.store.projections import memories
 from hivemind.text.untrusted import read_limited

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from hivemind.agents.json_input import parse_object
-from hivemind.model.runs import find_fixes, list_runs
+from hivemind.model.commands import find_fixes, is_inspection, list_runs
 from hivemind.model.session import (
     FEWEST_REQUEST_WORDS,
     CommandRun,
@@ -20,7 +20,6 @@ from hivemind.model.session import (
 )
 from hivemind.model.timestamps import format_period
 from hivemind.text.clean import first_line
-from hivemind.text.commands import is_inspection
 from hivemind.text.cues import find_error_lines
 from hivemind.text.fence import format_field, quote_text, wrap_in_fence
 

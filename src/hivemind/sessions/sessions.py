@@ -14,8 +14,7 @@ from hivemind.errors import NotFound
 from hivemind.model import timestamps
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Query, Recall
-from hivemind.model.reports import BackfillReport
-from hivemind.model.session import Handover, Observation, Session, SessionState, SkippedInput
+from hivemind.model.session import BackfillReport, Handover, Observation, Session, SessionState, SkippedInput
 from hivemind.sessions import handover as handovers
 from hivemind.sessions import quarantine
 from hivemind.sessions.observations import Observations, Placed, PruneReport

@@ -26,8 +26,8 @@ from hivemind.cli.output import (
 )
 from hivemind.model.code import Staleness
 from hivemind.model.ids import shorten_id
-from hivemind.model.recall import CODE_BEHIND
-from hivemind.model.reports import RelatedContext, StaleMemory
+from hivemind.model.recall import CODE_BEHIND, RelatedContext
+from hivemind.model.review import StaleMemory
 from hivemind.text.clean import first_line, plural
 from hivemind.text.fence import quote_line
 

@@ -13,12 +13,12 @@ from hivemind.cli.arguments import open_mind
 from hivemind.cli.framework import get_store_name
 from hivemind.errors import InvalidInput
 from hivemind.hivemind import Hivemind
-from hivemind.model.code import SymbolChange
+from hivemind.model.code import AnchoredCode, SymbolChange
 from hivemind.model.codec import to_plain
 from hivemind.model.events import CHANGES
 from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.recall import Receipt
-from hivemind.model.reports import AnchoredCode, Explanation
+from hivemind.model.review import Explanation
 from hivemind.model.timestamps import format_minute
 from hivemind.sql import connect
 from hivemind.text.clean import first_line, neutralise, plural

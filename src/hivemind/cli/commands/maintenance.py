@@ -17,8 +17,8 @@ from hivemind.model.codec import to_plain
 from hivemind.model.events import SessionExamined
 from hivemind.model.ids import shorten_id
 from hivemind.model.recall import Spent
-from hivemind.model.reports import Stats, StatusReport
 from hivemind.model.scope import Repository
+from hivemind.model.status import Stats, StatusReport
 from hivemind.model.timestamps import format_minute
 from hivemind.sessions import quarantine
 from hivemind.text.clean import first_line, plural

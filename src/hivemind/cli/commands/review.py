@@ -14,10 +14,9 @@ from hivemind.cli.framework import CommandGroup, wants
 from hivemind.cli.review_prompt import ReviewPrompt
 from hivemind.errors import InvalidInput
 from hivemind.hivemind import Hivemind
-from hivemind.model.erasure import Erasure
+from hivemind.model.erasure import Erasure, Mention, Mentions, MentionSort
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory
-from hivemind.model.reports import Mention, Mentions, MentionSort
 from hivemind.model.review import MemoryChange, ReviewItem, Selection
 from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_date
@@ -394,7 +393,7 @@ def _erase_about(about: str, exclusions: tuple[str, ...], reason: str, *, dry_ru
             mentions = mind.erasures.find_mentions(about, progress=advance)
         if dry_run or not wants("json"):
             output.emit(mentions, lambda: _show_mentions(mentions))
-        erasable = mentions.excluding(exclusions)
+        erasable = mentions.exclude(exclusions)
         if dry_run or not erasable:
             return
         arguments.confirm(f"Erase {plural(len(erasable), 'entry')} for good?", yes=yes)
@@ -413,7 +412,7 @@ def _show_mentions(mentions: Mentions) -> None:
     if not mentions.found:
         output.note(f"Nothing in this store contains {mentions.about!r}.")
         return
-    for sort, group in mentions.by_sort():
+    for sort, group in mentions.group_by_sort():
         count = len(group)
         output.print_heading(
             f"{count:,} in quarantine" if sort is MentionSort.QUARANTINE else plural(count, sort.value)

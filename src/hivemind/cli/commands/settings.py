@@ -11,7 +11,7 @@ from hivemind.cli.arguments import open_mind
 from hivemind.cli.framework import CommandGroup
 from hivemind.cli.output import emit, emit_rows, indent, note, print_text, progress, warn
 from hivemind.maintenance import configuration
-from hivemind.model.reports import ModelState
+from hivemind.model.status import ModelState
 from hivemind.settings import Origin, Setting, list_settings
 from hivemind.text.clean import neutralise, plural
 

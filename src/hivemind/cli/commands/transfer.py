@@ -12,7 +12,7 @@ from hivemind.cli.arguments import dry_run_option, everywhere_option, open_mind
 from hivemind.cli.framework import CommandGroup, wants
 from hivemind.cli.output import emit, emit_rows, note, progress, warn
 from hivemind.errors import HivemindError
-from hivemind.model.reports import BackfillReport
+from hivemind.model.session import BackfillReport
 from hivemind.system import open_private
 from hivemind.text.clean import first_line, plural
 from hivemind.text.untrusted import read_text_lines

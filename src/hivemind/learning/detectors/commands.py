@@ -9,10 +9,9 @@ from pathlib import Path, PurePosixPath
 
 from hivemind.learning.session_view import SessionView, make_source
 from hivemind.model.claim import Proposal
+from hivemind.model.commands import SessionRun, extract_directory, join_directory
 from hivemind.model.memory import Kind
-from hivemind.model.runs import SessionRun
 from hivemind.model.session import Observation
-from hivemind.text.commands import extract_directory, join_directory
 from hivemind.text.untrusted import Unreadable, read_limited
 
 RUNNER = re.compile(

@@ -7,12 +7,11 @@ from pathlib import PurePath
 
 from hivemind.learning.session_view import SessionView, make_source, split_sentences
 from hivemind.model.claim import Proposal
+from hivemind.model.commands import SessionRun, extract_command, find_fixes, find_purposes
 from hivemind.model.memory import Kind
-from hivemind.model.runs import SessionRun, find_fixes
 from hivemind.model.session import Observation
 from hivemind.text import cues
 from hivemind.text.clean import first_line
-from hivemind.text.commands import extract_command, find_purposes
 
 UNFINISHED_EDIT = re.compile(
     r"undefined\b|not used|unused|is not a type|no new variables|not enough arguments|too many arguments|SyntaxError"

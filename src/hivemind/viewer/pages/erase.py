@@ -5,7 +5,7 @@ import hashlib
 from starlette.responses import Response
 
 from hivemind.errors import InvalidInput
-from hivemind.model.reports import Mentions
+from hivemind.model.erasure import Mentions
 from hivemind.model.scope import Scope
 from hivemind.viewer.pages.memory import read_options
 from hivemind.viewer.request import PageRequest, Right

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Receipt
-from hivemind.model.reports import DailyStats
+from hivemind.model.review import DailyStats
 from hivemind.viewer.pages.review import MAX_QUEUE
 from hivemind.viewer.request import PageRequest
 
