@@ -396,6 +396,9 @@ class CodeIndex:
     def _find_changed_files(self) -> list[str]:
         """The paths that differ from the index; deleted files are read like changed ones, and found to be gone."""
         all_paths = working_tree.list_files(self.root)
+        if len(all_paths) > working_tree.MAX_FILES:
+            # Files in a known language are worth more than those that are left out.
+            all_paths.sort(key=lambda path: language_of(path) is None)
         paths = all_paths[: working_tree.MAX_FILES]
         if self.count_left_out() != len(all_paths) - len(paths):
             self.set_fact(LEFT_OUT_FACT, str(len(all_paths) - len(paths)))

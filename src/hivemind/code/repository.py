@@ -1,4 +1,4 @@
-"""Identify the repository that a directory belongs to.
+"""Identify the repository that a directory belongs to, also after the directory is gone.
 
 Clones and worktrees of one repository have the same id, two repositories with one name do not, and a
 directory that moved keeps its id. So a repository is identified by its remote, else by its first commit,
@@ -11,11 +11,15 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from hivemind.code import git
+from hivemind.context import Context
 from hivemind.errors import Unavailable
-from hivemind.model.scope import Repository
+from hivemind.model.events import Event
+from hivemind.model.scope import KnownTrees, Repository
+from hivemind.store.projections import repositories, sessions
 from hivemind.system import open_private
 
 SCP_LIKE = re.compile(r"(?:[\w.+-]+@)?(?P<host>\[[^\]]+\]|[\w.-]+):(?P<path>(?!//).+)")
@@ -23,6 +27,8 @@ URL = re.compile(r"(?P<scheme>[\w+]+)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^/:]*)(
 DEFAULT_PORTS = {"ssh": "22", "git+ssh": "22", "ssh+git": "22", "https": "443", "http": "80", "git": "9418"}
 ID_KINDS = ("path", "commit", "remote")
 """What an id may be made of, the weakest first."""
+PATH = "path:"
+NO_TREE = Repository(id="", root="")
 CASELESS_HOSTS = frozenset(
     {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com", "dev.azure.com", "ssh.dev.azure.com"}
 )
@@ -35,10 +41,10 @@ def identify(directory: Path, cache: Path | None = None) -> Repository:
         directory = directory.resolve()
     except (OSError, ValueError, RuntimeError):
         # A name that no directory can have: too long, with a NUL, or a link to itself.
-        return Repository(id=f"path:{directory}", root=str(directory))
+        return Repository(id=f"{PATH}{directory}", root=str(directory))
     output = git.run_or_empty(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository", "--git-common-dir")
     if not output:
-        return Repository(id=f"path:{directory}", root=str(directory))
+        return Repository(id=f"{PATH}{directory}", root=str(directory))
     root, is_shallow, git_directory = output.split("\n")[:3]
     tree = _tree_id(directory / git_directory)
     remote = _find_remote(directory)
@@ -50,7 +56,7 @@ def identify(directory: Path, cache: Path | None = None) -> Repository:
         if is_shallow == "true"
         else _first_commit(directory, cache / f"first-{tree}.json" if cache and tree else None)
     )
-    return Repository(id=f"commit:{commit}" if commit else f"path:{root}", root=root, tree=tree)
+    return Repository(id=f"commit:{commit}" if commit else f"{PATH}{root}", root=root, tree=tree)
 
 
 def is_directory(path: Path) -> bool:
@@ -87,6 +93,41 @@ def normalise_remote(remote: str) -> str:
         return f"/{path}"
     authority = f"{host}:{port}" if port and port != DEFAULT_PORTS.get(scheme) else host
     return f"{authority}/{path.lower() if authority in CASELESS_HOSTS else path}"
+
+
+def list_known_trees(context: Context) -> KnownTrees:
+    """List the directories whose repository is known: working trees that were seen, and places of sessions."""
+    db, own = context.store.db, (context.repository.root, context.repository.id)
+    pairs = [*sessions.list_directories(db), *repositories.list_trees(db), own]
+    # The strongest id of a directory wins: before its first commit, a repository has only its path.
+    in_order = sorted((pair for pair in pairs if all(pair)), key=lambda pair: rank_id(pair[1]))
+    return KnownTrees(repos=dict(in_order))
+
+
+def locate_tree(context: Context, directory: str) -> Repository:
+    """Identify the repository of an agent's directory, which may be gone; empty if the agent did not report one."""
+    if not directory:
+        return NO_TREE
+    path = Path(directory)
+    tree = identify(path)
+    # A directory that exists says itself what it is.
+    if not tree.id.startswith(PATH) or is_directory(path):
+        return tree
+    return _recall_tree(context, path) or _find_tree_around(path) or tree
+
+
+def make_moved_tree_events(context: Context) -> list[Event]:
+    """Make events for places of sessions that are gone and whose repository is found by now."""
+    places = [directory for directory, repo in sessions.list_directories(context.store.db) if repo.startswith(PATH)]
+    trees = [replace(locate_tree(context, place), root=place) for place in places if not is_directory(Path(place))]
+    return context.new_names(tree for tree in trees if not tree.id.startswith(PATH))
+
+
+def find_existing_root(context: Context, repo: str) -> str:
+    """Return a working tree of a repository that still exists; empty if none is known."""
+    roots = [context.repository.root] if repo in context.checkout.names else []
+    roots += repositories.find_roots(context.store.db, [repo])
+    return next((root for root in roots if is_directory(Path(root))), "")
 
 
 def _local_path(remote: str) -> str:
@@ -165,3 +206,21 @@ def _write_note(note: Path, head: str, root: str) -> None:
         with open(part, "w", encoding="utf-8", opener=open_private) as stream:
             stream.write(json.dumps([head, root]))
         part.replace(note)
+
+
+def _recall_tree(context: Context, path: Path) -> Repository | None:
+    """Return the repository that earlier sessions recorded at a directory or around it."""
+    repos = {
+        directory: repo for directory, repo in list_known_trees(context).repos.items() if not repo.startswith(PATH)
+    }
+    # Whoever keeps their home directory in git does not own every directory below it.
+    places = [path, *(parent for parent in path.parents if parent != Path.home())]
+    return next((Repository(id=repos[str(place)], root=str(place)) for place in places if str(place) in repos), None)
+
+
+def _find_tree_around(path: Path) -> Repository | None:
+    """Return the repository around a directory that is gone: many worktrees are made inside of their repository."""
+    parent = next(filter(is_directory, path.parents), None)
+    tree = identify(parent) if parent else NO_TREE
+    is_ours = tree.id and not tree.id.startswith(PATH) and Path(tree.root) != Path.home()
+    return tree if is_ours else None

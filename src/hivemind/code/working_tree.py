@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hivemind.code import git
-from hivemind.code.grammars import language_of
 from hivemind.text.untrusted import Unreadable, open_resolved
 
 MAX_FILES = 400_000
@@ -33,13 +32,9 @@ class Stamp(NamedTuple):
 
 
 def list_files(root: Path) -> list[str]:
-    """The files to index: those that git lists, or without git all but hidden and generated folders.
-
-    If there are more than are indexed, files in a known language come first.
-    """
+    """The files to index: those that git lists, or without git all but hidden and generated folders."""
     git_paths = git.list_files(root)
-    paths = sorted(path for path in (_walk(root) if git_paths is None else git_paths) if is_text(path))
-    return sorted(paths, key=lambda path: language_of(path) is None) if len(paths) > MAX_FILES else paths
+    return sorted(path for path in (_walk(root) if git_paths is None else git_paths) if is_text(path))
 
 
 def is_text(path: str) -> bool:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hivemind.code import git
-from hivemind.code.repository import is_directory
-from hivemind.code.trees import find_existing_root, locate_tree
+from hivemind.code.repository import find_existing_root, is_directory, locate_tree
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import Refused
 from hivemind.lazy import when_called

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TypeVar
 
 from hivemind.agents.decoder import redact_observation
-from hivemind.code.trees import locate_tree
+from hivemind.code.repository import locate_tree
 from hivemind.context import Context
 from hivemind.errors import StoreError, StoreUnwritable
 from hivemind.model import timestamps

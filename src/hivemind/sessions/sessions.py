@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hivemind.agents import callers
-from hivemind.code.trees import list_moved_trees, locate_tree
+from hivemind.code.repository import locate_tree, make_moved_tree_events
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import NotFound
 from hivemind.model import timestamps
@@ -140,7 +140,7 @@ class Sessions:
             if unreadable:
                 set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
             # Sessions of earlier imports whose directory was gone already.
-            context.store.record(list_moved_trees(context))
+            context.store.record(make_moved_tree_events(context))
             lesson_count = self._learn(replace(context.factory, batch=factory.batch))
         return BackfillReport(
             transcripts=len(transcripts), sessions=len(counts), observations=counts.total(), new=new,

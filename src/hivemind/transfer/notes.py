@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hivemind.code.trees import list_trees
+from hivemind.code.repository import list_known_trees
 from hivemind.context import Context
 from hivemind.errors import InvalidInput, did_you_mean
 from hivemind.memory.claims import ClaimRefused, accept_claim, record_claim
@@ -63,7 +63,9 @@ def sync_notes(
         suggestion = did_you_mean(unknown[0], notes.ORIGINS) or f" Notes are read of: {', '.join(notes.ORIGINS)}."
         raise InvalidInput(f"{unknown[0]!r} keeps no notes that can be read.{suggestion}")
     # By id, because clones of one repository have the same notes in their trees.
-    found_notes = {note.memory_id: note for note in notes.find_notes(home or Path.home(), list_trees(context), origins)}
+    found_notes = {
+        note.memory_id: note for note in notes.find_notes(home or Path.home(), list_known_trees(context), origins)
+    }
     earlier = [
         memory for memory in memories.find_by_batch(context.store.db, BATCH) if not origins or memory.agent in origins
     ]
@@ -94,7 +96,7 @@ def sync_notes(
 def import_store(context: Context, tool: str, path: Path | None, *, approve: bool = False) -> NoteReport:
     """Import the store or an export of another memory tool; with ``approve`` the person vouches for it."""
     factory = context.new_batch(f"import-{tool}")
-    items = stores.read_items(tool, path, Path.home(), list_trees(context), context.repository.id)
+    items = stores.read_items(tool, path, Path.home(), list_known_trees(context), context.repository.id)
     imported_notes = list(
         {item.memory_id: item for item in items if isinstance(item, ForeignNote) and item.text}.values()
     )
