@@ -84,3 +84,12 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
 
     # The builder refuses pages that nobody can reach; it is not among the tools of the tests.
     assert [page for page in pages if f" {page}\n" not in navigation] == []
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "AGENTS.md", "CONTRIBUTING.md", "docs/explanation/inside.md"])
+def test_a_page_about_the_code_names_files_that_exist(page: str) -> None:
+    files = [str(path) for folder in ("src/hivemind", "tests", "lab", "dev") for path in (ROOT / folder).rglob("*.py")]
+
+    names = re.findall(r"`([\w./-]+\.py)`", (ROOT / page).read_text("utf-8"))
+
+    assert [name for name in names if not any(file.endswith(f"/{name}") for file in files)] == []
