@@ -223,8 +223,8 @@ def get_exit_code(error: HivemindError) -> int:
     return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
 
 
-def _find_damage(ctx: click.Context) -> str:
-    """What is wrong with the store, where that may be why something failed; empty if nothing is."""
+def _find_damage(ctx: click.Context) -> str | None:
+    """What is wrong with the store, where that may be why something failed; None if nothing is."""
     # Not at the top: only a failure needs it, and it takes 50 ms.
     from hivemind.maintenance import recovery
 

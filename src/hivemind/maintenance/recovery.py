@@ -56,17 +56,17 @@ def examine_installation(
         return (Finding(what="store", is_well=False, detail=detail, remedy=integrity.REPAIR_COMMANDS),)
 
 
-def find_damage(name: str | None = None) -> str:
-    """Say what is wrong with a store, after something failed unexpectedly; empty if it is in order."""
+def find_damage(name: str | None = None) -> str | None:
+    """Say what is wrong with a store, after something failed unexpectedly; None if it is in order."""
     try:
         directory = Settings.load().find_store_directory(name)
         if not (directory / FILE).exists():
-            return ""
+            return None
         with Store.open(directory) as store:
             findings = [finding for finding in integrity.examine(store) if not finding.is_well]
     except HivemindError as error:
         return str(error)
-    return f"the store at {directory} is damaged: {findings[0].detail}" if findings else ""
+    return f"the store at {directory} is damaged: {findings[0].detail}" if findings else None
 
 
 def repair(name: str | None = None) -> repair_module.RepairResult:
