@@ -19,7 +19,7 @@ from hivemind.learning.proposals import Outcome, propose
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source
 from hivemind.model.review import Selection
-from hivemind.transfer.skill_files import name_skill, render_skill
+from hivemind.transfer.skills import name_skill, render_skill
 from tests.command_line import run, run_json
 from tests.conftest import Open, git
 

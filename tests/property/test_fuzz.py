@@ -19,8 +19,7 @@ from hivemind.mcp import protocol
 from hivemind.model.session import Observation, SkippedInput
 from hivemind.sessions import intake, spool
 from hivemind.settings import Settings
-from hivemind.transfer import export
-from hivemind.transfer import rules_files as files
+from hivemind.transfer import files, rules_files
 from tests.conftest import Open, Tally
 from tests.hypothesis_profile import examples
 
@@ -260,7 +259,7 @@ exported = st.fixed_dictionaries(
 @given(held=exported | payloads)
 def test_lines_of_an_import(held: dict[str, Any]) -> None:
     try:
-        found = list(export.parse_export([json.dumps(held)]))
+        found = list(files.parse_export([json.dumps(held)]))
     except InvalidInput:
         return
     assert len(found) == 1
@@ -296,7 +295,7 @@ def test_an_import_that_is_taken_can_be_shown(open_mind: Open, sources: list[Any
 def test_instruction_files(tmp_path: Path, text: str) -> None:
     (tmp_path / "AGENTS.md").write_text(text)
 
-    said = list(files.read_points(tmp_path))
+    said = list(rules_files.read_points(tmp_path))
 
     assert all(point.text and point.lines for point in said)
 

@@ -16,7 +16,7 @@ from hivemind.model.team import AdminAction, Device
 from hivemind.store import log, sync_state
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
-from hivemind.transfer import export
+from hivemind.transfer.files import render_lines
 
 FACT = "team.administered"
 EVERYTHING = Visibility(repos=("",), everywhere=True)
@@ -134,7 +134,7 @@ class TeamAdmin:
     def export(self) -> Iterator[str]:
         """Yield a line of JSON for each memory of the team, as 'hivemind import' reads them."""
         self._record(AdminAction.TEAM_EXPORTED, self.read_limits().name, "")
-        yield from export.export_lines(memories.iterate_visible(self._store.db, EVERYTHING))
+        yield from render_lines(memories.iterate_visible(self._store.db, EVERYTHING))
 
     def _remove(self, devices: list[Device], tokens: Sequence[str]) -> Removal:
         db = self._store.db

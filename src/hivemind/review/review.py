@@ -19,7 +19,7 @@ from hivemind.model.review import MemoryChange, ReviewItem, ReviewReason, Select
 from hivemind.model.timestamps import format_date
 from hivemind.store.projections import memories
 from hivemind.text.untrusted import read_limited
-from hivemind.transfer import rules_files as files
+from hivemind.transfer import rules_files
 from hivemind.transfer.skills import plan_skill
 
 PROPOSERS = {
@@ -191,10 +191,10 @@ class Review:
         if not target.is_relative_to(root.resolve()):
             raise InvalidInput(f"{file!r} does not lie in the repository")
         try:
-            before = read_limited(target, files.LARGEST_FILE).decode() if target.exists() else ""
+            before = read_limited(target, rules_files.LARGEST_FILE).decode() if target.exists() else ""
         except ValueError as error:
             raise InvalidInput(f"{file!r} cannot be read: {error}; name another file") from None
-        return target, before, files.insert_memory(before, self._context.memory(memory))
+        return target, before, rules_files.insert_memory(before, self._context.memory(memory))
 
     def promote_as_skill(self, memory: str) -> tuple[FileChange, ...]:
         """Plan to write a procedure as a skill of this repository; ``write_skill`` makes the changes."""

@@ -1,1 +1,1 @@
-"""Export, import, rules files, notes and skills of agents."""
+"""Export and import: files of memories, rules files, agents' notes and skills, other tools' stores."""

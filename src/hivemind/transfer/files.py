@@ -1,64 +1,36 @@
-"""Memories in files: exports, imports, and the instruction files of a repository."""
+"""Memories as files: exports, as lines of JSON or pages of Markdown, and all that is imported."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from hivemind.context import Context
 from hivemind.errors import InvalidInput
-from hivemind.model.claim import Claim
-from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryRemembered, MemoryRestored, MemoryRetracted
+from hivemind.memory.claims import check_confidence
+from hivemind.model.codec import from_plain, to_json, to_plain
+from hivemind.model.events import MemoryRemembered, find_shape_error
 from hivemind.model.ids import MemoryId
-from hivemind.model.memory import Channel, Kind, Memory, Source, Status, strip_heading
+from hivemind.model.memory import Channel, Kind, Memory, Source, Trace
+from hivemind.model.metadata import validate_metadata
 from hivemind.model.scope import Scope
-from hivemind.model.session import SkippedInput
+from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
+from hivemind.model.timestamps import parse_date
+from hivemind.model.wire import UNSTORABLE
 from hivemind.sessions.quarantine import ItemOrigin, set_aside
 from hivemind.store import log
-from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories
-from hivemind.store.projections.tombstones import Exclusion
-from hivemind.text.clean import expand_path
-from hivemind.text.imprint import normalise
-from hivemind.transfer import export
-from hivemind.transfer import rules_files as files
-from hivemind.transfer.notes import NoteReport, import_store, record_entries, sync_notes
-from hivemind.transfer.rules_files import Point
+from hivemind.text.clean import escape_json, expand_path, parse_tags, validate_label, validate_text
+from hivemind.text.untrusted import MAX_MESSAGE_BYTES, parse_json
+from hivemind.transfer.imports import Entry, FileSyncReport, ImportReport, NoteReport, record_entries
+from hivemind.transfer.notes import sync_notes
+from hivemind.transfer.other_tools import import_store
+from hivemind.transfer.rules_files import sync_rules_files
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportReport:
-    """The result of an import."""
-
-    new: int
-    known: int
-    refused: int
-    batch: str
-    """The id of the import, for a rollback."""
-    unreadable: tuple[str, ...] = ()
-    """Lines that could not be read, and why; they are in the quarantine."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExcludedLine:
-    """A line of an instruction file that was skipped because a person had decided against it."""
-
-    file: str
-    lines: str
-    why: str
-    """Rejected, retracted or erased."""
-    text: str
-    """Empty for an erased text, which must not be shown again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSyncReport:
-    """The result of syncing instruction files: how many lines they have, how many are new or gone."""
-
-    said: int
-    new: int
-    gone: int
-    kept_out: tuple[ExcludedLine, ...] = ()
+FORMAT = 1
+"""Of an exported line."""
 
 
 class Files:
@@ -69,13 +41,13 @@ class Files:
 
     def export_lines(self, *, everywhere: bool = False, session: str = "", owner: str = "") -> Iterator[str]:
         """Export the visible memories as lines of JSON."""
-        return export.export_lines(self._to_export(everywhere=everywhere, session=session, owner=owner))
+        return render_lines(self._select_memories(everywhere=everywhere, session=session, owner=owner))
 
     def export_pages(
         self, *, everywhere: bool = False, session: str = "", owner: str = ""
     ) -> Iterator[tuple[str, str]]:
         """Export the visible memories as Markdown files: name and content, one per memory."""
-        return map(export.render_page, self._to_export(everywhere=everywhere, session=session, owner=owner))
+        return map(render_page, self._select_memories(everywhere=everywhere, session=session, owner=owner))
 
     def import_lines(self, lines: Iterable[str], *, approve: bool = False, name: str = "") -> ImportReport:
         """Import exported memories as proposals of low trust; what was rejected or erased here stays out.
@@ -87,7 +59,7 @@ class Files:
         if approve:
             context.require_person("an approved import")
         factory = context.new_batch("import")
-        read = list(export.parse_export(lines))
+        read = list(parse_export(lines))
         memories_to_import = [item for item in read if not isinstance(item, SkippedInput)]
         unreadable = [item for item in read if isinstance(item, SkippedInput)]
         # Not one line could be read: this is the wrong file, and no case for the quarantine.
@@ -103,14 +75,6 @@ class Files:
             unreadable=tuple(f"{item.where} is {item.reason}" for item in unreadable),
         )  # fmt: skip
 
-    def _to_export(self, *, everywhere: bool, session: str, owner: str) -> Iterator[Memory]:
-        visible = memories.iterate_visible(self._context.store.db, self._context.sight(everywhere=everywhere))
-        return (
-            memory
-            for memory in visible
-            if (not session or memory.session_id == session) and (not owner or memory.owner == owner)
-        )
-
     def sync_notes(self, origins: Sequence[str] = (), *, home: Path | None = None, dry_run: bool = False) -> NoteReport:
         """Propose what agents keep in notes of their own, and withdraw proposals whose note is gone."""
         return sync_notes(self._context, origins, home=home, dry_run=dry_run)
@@ -125,72 +89,101 @@ class Files:
 
     def sync_instructions(self, *, dry_run: bool = False) -> FileSyncReport:
         """Import the points of AGENTS.md and similar files, and retract those that were removed."""
-        context, repo = self._context, self._context.repository.id
-        factory = context.new_batch(files.BATCH)
-        points = {point.memory_id(repo): point for point in files.read_points(context.checkout.root)}
-        before = {memory.id: memory for memory in memories.find_from_files(context.store.db, repo)}
-        # A person's verdict stays in force although the line is still in the file.
-        kept_out = self._kept_out(points, before)
-        new = [memory_id for memory_id in points if memory_id not in before and memory_id not in kept_out]
-        retractions = [memory for memory in before.values() if memory.status is Status.RETRACTED]
-        again = [memory for memory in retractions if memory.id in points and memory.id not in kept_out]
-        missing = [memory for memory in before.values() if memory.id not in points and memory not in retractions]
-        events = self._from_points({memory_id: points[memory_id] for memory_id in new}, factory)
-        events += [
-            factory.about(memory, MemoryRestored(memory_id=memory.id, reason="in the file again")) for memory in again
-        ]
-        events += [
-            factory.about(memory, MemoryRetracted(memory_id=memory.id, reason=f"no longer in {memory.sources[0].file}"))
-            for memory in missing
-        ]
-        if not dry_run:
-            context.record(events)
-        return FileSyncReport(
-            said=len(points), new=len(new) + len(again), gone=len(missing), kept_out=tuple(kept_out.values())
+        return sync_rules_files(self._context, dry_run=dry_run)
+
+    def _select_memories(self, *, everywhere: bool, session: str, owner: str) -> Iterator[Memory]:
+        visible = memories.iterate_visible(self._context.store.db, self._context.sight(everywhere=everywhere))
+        return (
+            memory
+            for memory in visible
+            if (not session or memory.session_id == session) and (not owner or memory.owner == owner)
         )
 
-    def _from_points(self, points: Mapping[MemoryId, Point], factory: EventFactory) -> list[Event]:
-        """Make the events that store points of instruction files."""
-        context, commit = self._context, self._context.checkout.head()
-        claims = [Claim(text=point.text) for point in points.values()]
-        anchors_of_each = context.checkout.anchors_for(claims, context.edited_files)
-        events = []
-        for (memory_id, point), anchors in zip(points.items(), anchors_of_each, strict=True):
-            fact = MemoryRemembered(
-                memory_id=memory_id,
-                kind=Kind.CONVENTION,
-                text=point.text,
-                owner=context.settings.person,
-                sources=(Source(channel=Channel.FILE, file=point.file, lines=point.lines, commit=commit),),
-            )
-            facts: list[Fact] = [fact, *([MemoryAnchored(memory_id=memory_id, anchors=anchors)] if anchors else ())]
-            events += [
-                factory.event(event_fact, Scope.PROJECT, context.repository.id, channel=Channel.FILE)
-                for event_fact in facts
-            ]
-        return events
 
-    def _kept_out(
-        self, points: Mapping[MemoryId, Point], before: Mapping[MemoryId, Memory]
-    ) -> dict[MemoryId, ExcludedLine]:
-        """Find the points of instruction files that a person rejected, retracted or erased before."""
-        retractions = [memory for memory in before.values() if memory.status is Status.RETRACTED]
-        decisions = ((memory.id, files.find_verdict(self._context.store.db, memory.id)) for memory in retractions)
-        verdicts = {memory_id: verdict for memory_id, verdict in decisions if verdict}
-        # The same line under another heading or in another file is the same line.
-        lines = {normalise(strip_heading(before[memory_id].text)): verdict for memory_id, verdict in verdicts.items()}
-        return {
-            memory_id: ExcludedLine(
-                file=point.file, lines=point.lines, why=why, text="" if why is Exclusion.ERASED else point.text
-            )
-            for memory_id, point in points.items()
-            if (memory_id not in before or before[memory_id].status is Status.RETRACTED)
-            and (why := verdicts.get(memory_id) or lines.get(normalise(point.bare)) or self._why_out(memory_id, point))
-        }
+def render_lines(to_export: Iterable[Memory]) -> Iterator[str]:
+    """Yield a line of JSON for each memory."""
+    for memory in to_export:
+        yield escape_json(to_json({"hivemind": FORMAT}).removesuffix("}") + "," + to_json(memory).removeprefix("{"))
 
-    def _why_out(self, memory_id: MemoryId, point: Point) -> Exclusion | None:
-        context = self._context
-        if log.find_erasure(context.store.db, memory_id, context.sight()):
-            return Exclusion.ERASED
-        gate, repo = context.store.load_gate(), context.repository.id
-        return gate.find_text_refusal(point.text, repo) or gate.find_text_refusal(point.bare, repo)
+
+def render_page(memory: Memory) -> tuple[str, str]:
+    """Return the name and text of a Markdown file for a memory, with its other fields in the front matter."""
+    # Named by its id, so that exporting again replaces the file even if the text has changed.
+    fields = {
+        name: value for name, value in to_plain(memory).items() if name != "text" and value not in ("", [], {}, None)
+    }
+    front_matter = "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())
+    return f"{memory.kind}/{memory.id}.md", f"---\n{front_matter}\n---\n\n{memory.text}\n"
+
+
+def parse_export(lines: Iterable[str]) -> Iterator[Entry | SkippedInput]:
+    """Parse the lines of an export into scope, repository and fact; a bad line becomes a ``SkippedInput``."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield _parse_memory(_parse_object(line))
+            # A field may have any type, and each of these is raised by some wrong one.
+            except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, InvalidInput) as error:
+                reason = f"not an exported memory: {_describe_error(error)}"
+                yield SkippedInput(reason=reason, where=f"line {number}", raw=line[:MAX_RAW_CHARACTERS])
+
+
+def _describe_error(error: Exception) -> str:
+    return f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _parse_object(line: str) -> dict[str, Any]:
+    if len(line) > MAX_MESSAGE_BYTES:
+        raise InvalidInput(f"it is longer than {MAX_MESSAGE_BYTES:,} characters")
+    record = parse_json(line)
+    if not isinstance(record, dict):
+        raise InvalidInput(f"it is a JSON {type(record).__name__}; expected an object")
+    return record
+
+
+def _parse_memory(record: dict[str, Any]) -> Entry:
+    if record.get("hivemind") != FORMAT:
+        raise InvalidInput(f"it does not say \"hivemind\": {FORMAT}; use a file that 'hivemind export' wrote")
+    trace = record.get("trace")
+    fact = MemoryRemembered(
+        memory_id=_check_id(record["id"]),
+        kind=Kind.parse(record["kind"]),
+        text=validate_text(record["text"]),
+        owner=validate_label(record["owner"], "the owner"),
+        tags=parse_tags(record.get("tags") or []),
+        sources=tuple(from_plain(Source, source) for source in record.get("sources") or []),
+        links=tuple(validate_label(link, "a link") for link in record.get("links") or ()),
+        subject=str(record.get("subject") or ""),
+        confidence=check_confidence(float(record.get("confidence", 1.0))),
+        # A memory without a start was valid when it was recorded, not only from the import on.
+        valid_from=_read_date(record, "valid_from") or _read_date(record, "recorded_at"),
+        valid_to=_read_date(record, "valid_to"),
+        expires_at=_read_date(record, "expires_at"),
+        verify_by=_read_date(record, "verify_by"),
+        trace=Trace(**{name: str(value) for name, value in trace.items()}) if trace else None,
+        metadata=validate_metadata(record.get("metadata") or {}),
+    )
+    repo = str(record.get("repo") or "")
+    if problem := find_shape_error(fact):
+        raise InvalidInput(problem)
+    if any(UNSTORABLE.search(text) for text in _walk_strings([repo, to_plain(fact)])):
+        raise InvalidInput("it contains a NUL byte or half of a character; save it as UTF-8")
+    return Scope.parse(record["scope"]), repo, fact
+
+
+def _walk_strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _walk_strings(inner)
+
+
+def _check_id(text: str) -> MemoryId:
+    if len(text) != 32 or set(text) - set("0123456789abcdef"):
+        raise InvalidInput(f"{text!r} is not a memory id")
+    return MemoryId(text)
+
+
+def _read_date(record: dict[str, Any], name: str) -> str:
+    return parse_date(record[name]) if record.get(name) else ""

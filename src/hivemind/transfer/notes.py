@@ -1,79 +1,97 @@
-"""Notes of agents and of other memory tools as proposals, and the recording that all imports share."""
+"""Imports the notes that agents keep for themselves: Markdown files in their own folders and in working trees.
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+Which files, and in which form, was taken from the agents' sources and documentation. Cursor keeps its memories on a
+server, and Windsurf encrypts its own; of Windsurf only the rules that a person wrote for all projects are readable.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlparse
 
-from hivemind.code.repository import list_known_trees
+from hivemind.code.repository import is_directory, list_known_trees
 from hivemind.context import Context
 from hivemind.errors import InvalidInput, did_you_mean
-from hivemind.memory.claims import ClaimRefused, accept_claim, record_claim
-from hivemind.model.claim import Claim
-from hivemind.model.code import Anchor
-from hivemind.model.events import MemoryRemembered, MemoryRestored, MemoryRetracted
-from hivemind.model.ids import EventId, derive_id
-from hivemind.model.memory import Channel, Memory, Source, Status
-from hivemind.model.scope import Scope
-from hivemind.model.session import SkippedInput
-from hivemind.sessions.quarantine import ItemOrigin, set_aside
-from hivemind.store import log
-from hivemind.store.event_factory import EventFactory
+from hivemind.model.events import MemoryRestored, MemoryRetracted
+from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.scope import KnownTrees, Scope
+from hivemind.model.timestamps import format_timestamp
 from hivemind.store.projections import memories
-from hivemind.text.clean import neutralise
-from hivemind.transfer import agent_notes as notes
-from hivemind.transfer import rules_files as files
-from hivemind.transfer import stores
-from hivemind.transfer.agent_notes import ForeignNote
+from hivemind.text.untrusted import Unreadable, parse_json, read_limited
+from hivemind.transfer import rules_files
+from hivemind.transfer.imports import ForeignNote, NoteReport, count_origins, make_new_entries, record_entries
+from hivemind.transfer.markdown import MarkdownPoint, split_front_matter, split_points
+from hivemind.transfer.rules_files import find_verdict
 
-BATCH = f"{files.BATCH}-notes"
+BATCH = f"{rules_files.BATCH}-notes"
 """Prefix of the batches that read notes. Like all batches that read files, what it takes back is no verdict."""
-LONGEST_TEXT = 4000
-"""Characters of a note; a longer one is cut, as a memory is a short text."""
+LARGEST_FILE_BYTES = 1024 * 1024
+LONGEST_NOTE = 1500
+"""Characters up to which a file on one topic is one note; a longer one is read point by point."""
+FEWEST_WORDS = 4
+"""A point with fewer words, such as "None yet", says nothing."""
+MOST_NOTES = 1000
+"""Notes of one run: a folder that holds more is not an agent's memory."""
 
-IMPORT_TOOLS = tuple(stores.TOOLS)
-"""The other memory tools whose stores can be imported."""
+CLAUDE_TYPES = {"user": Kind.PREFERENCE, "feedback": Kind.CONVENTION, "project": Kind.FACT, "reference": Kind.FACT}
+"""The types of Claude Code's notes; those of type ``user`` are about the person, the others about the project."""
+HEADING_KINDS = (
+    (Kind.PREFERENCE, re.compile(r"prefer|user profile|working style", re.IGNORECASE)),
+    (Kind.DECISION, re.compile(r"decision|decided|why ", re.IGNORECASE)),
+    (Kind.FIX, re.compile(r"fix|gotcha|failure|pitfall|bug|troubleshoot|debug", re.IGNORECASE)),
+    (Kind.PROCEDURE, re.compile(r"command|build|test|deploy|workflow|how to|running", re.IGNORECASE)),
+    (Kind.CONVENTION, re.compile(r"convention|style|rule|guideline|standard", re.IGNORECASE)),
+)
+"""What the heading above a point says about its kind; the first match counts."""
+LINK_TO_NOTE = re.compile(r"\[[^\]]*\]\((?P<file>[^)#?]+\.md)\)")
+CODEX_HANDBOOK = ".codex/memories/MEMORY.md"
+CODEX_PLACE = re.compile(r"\bcwd=(?P<directory>[^;,)\n]+)")
+CODEX_INDEX = re.compile(r"\A(?:rollout_summary_files|keywords|What's in Memory)\b", re.IGNORECASE)
+"""Headings of parts that list sessions and search words, and not what was learned."""
+CODEX_HEADER = re.compile(r"\A(?:scope|applies_to|description|keywords|rollout_summary_files):")
+CODEX_REFERENCE = re.compile(r"\s*\[Task[^\]]*\]\s*\Z")
+# On Linux, on macOS, and on a remote machine.
+VSCODE_USERS = (".config/Code/User", "Library/Application Support/Code/User", ".vscode-server/data/User")
+VSCODE_WORKSPACES = "workspaceStorage/*/GitHub.copilot-chat/memory-tool/memories/repo/**/*.md"
+VSCODE_PERSON = "globalStorage/github.copilot-chat/memory-tool/memories/*.md"
+NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]")
 
-Exported = tuple[Scope, str, MemoryRemembered]
-"""A memory to import: its scope, its repository, and the fact that it was remembered."""
 
+class NoteFiles(NamedTuple):
+    """Files below the home directory in which an agent keeps notes."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteReport:
-    """The result of reading notes."""
-
-    notes: int
-    new: int
-    gone: int
-    """Proposals that were withdrawn, because the note behind them is gone."""
-    refused: int
-    """Notes that stay out, because they were rejected or erased before."""
-    batch: str
-    """The id of the run, for a rollback."""
-    by_origin: tuple[tuple[str, int], ...] = ()
-    skipped: tuple[tuple[str, int], ...] = ()
-    """Why items of a store were left out, and how many."""
+    origin: str
+    pattern: str
+    read: Callable[[Path, str], Iterator[ForeignNote]]
+    """Reads the notes of a file, given its repository, which is empty for notes about the person."""
+    locate: Callable[[Path, KnownTrees], str | None] = lambda path, trees: ""
+    """Finds the repository of a file; None if its directory is not known."""
 
 
 def sync_notes(
     context: Context, origins: Sequence[str] = (), *, home: Path | None = None, dry_run: bool = False
 ) -> NoteReport:
     """Propose what agents have noted since the last time, and withdraw proposals whose note is gone."""
-    if unknown := [origin for origin in origins if origin not in notes.ORIGINS]:
-        suggestion = did_you_mean(unknown[0], notes.ORIGINS) or f" Notes are read of: {', '.join(notes.ORIGINS)}."
+    if unknown := [origin for origin in origins if origin not in ORIGINS]:
+        suggestion = did_you_mean(unknown[0], ORIGINS) or f" Notes are read of: {', '.join(ORIGINS)}."
         raise InvalidInput(f"{unknown[0]!r} keeps no notes that can be read.{suggestion}")
     # By id, because clones of one repository have the same notes in their trees.
-    found_notes = {
-        note.memory_id: note for note in notes.find_notes(home or Path.home(), list_known_trees(context), origins)
-    }
+    notes_by_id = {note.memory_id: note for note in find_notes(home or Path.home(), list_known_trees(context), origins)}
     earlier = [
         memory for memory in memories.find_by_batch(context.store.db, BATCH) if not origins or memory.agent in origins
     ]
     factory = context.new_batch(BATCH)
     # A person's decision stands whatever becomes of the note: only what nobody has decided about is withdrawn.
-    missing = [memory for memory in earlier if memory.status is Status.PROPOSED and memory.id not in found_notes]
-    again = [memory for memory in earlier if memory.id in found_notes and _is_withdrawn(context, memory)]
-    unknown_entries = _make_entries(context, _select_unknown(context, found_notes.values()))
+    missing = [memory for memory in earlier if memory.status is Status.PROPOSED and memory.id not in notes_by_id]
+    again = [memory for memory in earlier if memory.id in notes_by_id and _is_withdrawn(context, memory)]
+    unknown_entries = make_new_entries(context, notes_by_id.values())
     gate = context.store.load_gate()
     # Without a record of the refusal, unlike in an import: the note stays in its file and is read again every day.
     entries = [(scope, repo, fact) for scope, repo, fact in unknown_entries if not gate.find_claim_refusal(fact, repo)]
@@ -87,93 +105,196 @@ def sync_notes(
             + [factory.about(memory, MemoryRestored(memory_id=memory.id, reason="noted again")) for memory in again]
         )
     return NoteReport(
-        notes=len(found_notes), new=new_count + len(again), gone=len(missing),
+        notes=len(notes_by_id), new=new_count + len(again), gone=len(missing),
         refused=len(unknown_entries) - len(entries),
-        batch=factory.batch, by_origin=_count_origins(found_notes.values()),
+        batch=factory.batch, by_origin=count_origins(notes_by_id.values()),
     )  # fmt: skip
-
-
-def import_store(context: Context, tool: str, path: Path | None, *, approve: bool = False) -> NoteReport:
-    """Import the store or an export of another memory tool; with ``approve`` the person vouches for it."""
-    factory = context.new_batch(f"import-{tool}")
-    items = stores.read_items(tool, path, Path.home(), list_known_trees(context), context.repository.id)
-    imported_notes = list(
-        {item.memory_id: item for item in items if isinstance(item, ForeignNote) and item.text}.values()
-    )
-    # Bad lines go to the quarantine; what is left out on purpose is only counted.
-    skips = [item for item in items if isinstance(item, SkippedInput)]
-    set_aside(context, ItemOrigin.IMPORT, [item for item in skips if item.raw])
-    unknown_notes = _select_unknown(context, imported_notes)
-    channel = Channel.PERSON if approve else Channel.IMPORT
-    new_count, refused_count = record_entries(context, _make_entries(context, unknown_notes), factory, channel)
-    return NoteReport(
-        notes=len(imported_notes), new=new_count, gone=0, refused=refused_count, batch=factory.batch,
-        by_origin=_count_origins(imported_notes),
-        skipped=tuple(Counter(item.reason for item in skips).most_common()),
-    )  # fmt: skip
-
-
-def record_entries(
-    context: Context, entries: Sequence[Exported], factory: EventFactory, channel: Channel = Channel.IMPORT
-) -> tuple[int, int]:
-    """Record imported memories, each as a whole; return how many are new, and how many were refused."""
-    new_count, refused_count = 0, 0
-
-    def record(item: tuple[Exported, tuple[Anchor, ...]]) -> None:
-        nonlocal new_count, refused_count
-        (scope, repo, fact), anchors = item
-        # Derived, so that importing a file twice records each memory once.
-        event_id = EventId(derive_id("import", fact.memory_id))
-        result = accept_claim(context.store, factory, fact, scope, repo, channel=channel, id=event_id, anchors=anchors)
-        try:
-            memory_id = record_claim(context, result)
-        except ClaimRefused as error:
-            # The refusal is part of this transaction, unlike that of `remember`, which rolls back.
-            context.record(error.events)
-            refused_count += 1
-        else:
-            new_count += memory_id == fact.memory_id
-
-    context.store.db.write_in_turns(zip(entries, _find_anchors(context, entries), strict=True), record)
-    return new_count, refused_count
-
-
-def _find_anchors(context: Context, entries: Iterable[Exported]) -> list[tuple[Anchor, ...]]:
-    """Find the code of this tree that imported memories are about."""
-    checkout = context.checkout
-    claims = [
-        Claim(text=fact.text, scope=scope if repo in checkout.names else Scope.USER, links=fact.links)
-        for scope, repo, fact in entries
-    ]
-    return checkout.anchors_for(claims, context.edited_files)
-
-
-def _make_entries(context: Context, imported_notes: Iterable[ForeignNote]) -> list[Exported]:
-    return [(note.scope, note.repo, _make_fact(note, context.settings.person)) for note in imported_notes]
-
-
-def _make_fact(note: ForeignNote, owner: str) -> MemoryRemembered:
-    return MemoryRemembered(
-        memory_id=note.memory_id,
-        kind=note.kind,
-        # A note can contain anything, at any length.
-        text=neutralise(note.text)[:LONGEST_TEXT].strip(),
-        owner=owner,
-        sources=(Source(channel=Channel.IMPORT, actor=note.origin, file=note.file, lines=note.lines),),
-        links=note.links,
-        # What was noted in March was believed from March on, not only from the import.
-        valid_from=note.written_at,
-    )
-
-
-def _select_unknown(context: Context, candidates: Iterable[ForeignNote]) -> list[ForeignNote]:
-    return [note for note in candidates if not log.find_ids_about(context.store.db, [note.memory_id])]
 
 
 def _is_withdrawn(context: Context, memory: Memory) -> bool:
     """Whether a memory was taken back because its note was gone, and not by a person."""
-    return memory.status is Status.RETRACTED and not files.find_verdict(context.store.db, memory.id)
+    return memory.status is Status.RETRACTED and not find_verdict(context.store.db, memory.id)
 
 
-def _count_origins(imported_notes: Iterable[ForeignNote]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(Counter(note.origin for note in imported_notes).items()))
+def find_notes(home: Path, trees: KnownTrees, origins: Iterable[str] = ()) -> Iterator[ForeignNote]:
+    """Find the notes of agents about known repositories and about the person; of all agents if none are named."""
+    names = set(origins) or set(ORIGINS)
+    # Lazily, so that a folder of a million files is not read before the limit applies.
+    return islice(_find_notes(home, trees, names), MOST_NOTES)
+
+
+def _find_notes(home: Path, trees: KnownTrees, names: set[str]) -> Iterator[ForeignNote]:
+    for files in HOME_FILES:
+        for path in _list_files(home, files.pattern) if files.origin in names else ():
+            repo = files.locate(path, trees)
+            notes = files.read(path, repo) if repo is not None else iter(())
+            yield from _name_source(notes, files.origin, path, f"~/{path.relative_to(home)}")
+    # The one file of which each part names the directory it applies to.
+    for path in _list_files(home, CODEX_HANDBOOK) if "codex" in names else ():
+        yield from _name_source(_read_codex_handbook(path, trees), "codex", path, f"~/{path.relative_to(home)}")
+    for directory, repo in trees.repos.items():
+        for origin, pattern in TREE_FILES:
+            for path in _list_files(Path(directory), pattern) if origin in names else ():
+                yield from _name_source(_read_topic(path, repo), origin, path, str(path.relative_to(directory)))
+
+
+def _list_files(top: Path, pattern: str) -> Iterator[Path]:
+    # A tree may be gone, and its name may be anything that an agent reported.
+    for path in sorted(top.glob(pattern)) if is_directory(top) else ():
+        # A symbolic link could lead to any file; a large file is no note.
+        is_inside = path.is_file() and path.resolve().is_relative_to(top.resolve())
+        if is_inside and path.stat().st_size <= LARGEST_FILE_BYTES and os.access(path, os.R_OK):
+            yield path
+
+
+def _read(path: Path) -> str:
+    """Read a file; nothing if it was replaced by something else since it was listed."""
+    try:
+        return read_limited(path, LARGEST_FILE_BYTES).decode("utf-8", "replace")
+    except (OSError, Unreadable):
+        return ""
+
+
+def _name_source(notes: Iterable[ForeignNote], origin: str, path: Path, name: str) -> Iterator[ForeignNote]:
+    """Say of notes where they come from and when they were written."""
+    written_at = format_timestamp(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    for note in notes:
+        if len(note.text.split()) >= FEWEST_WORDS:
+            yield replace(note, origin=origin, file=name.replace(os.sep, "/"), written_at=written_at)
+
+
+def _read_topic(path: Path, repo: str) -> Iterator[ForeignNote]:
+    """Read a file on one topic as one note, or point by point if it is long or has no front matter."""
+    text = _read(path)
+    fields, body = split_front_matter(text)
+    if not fields or len(body.strip()) > LONGEST_NOTE:
+        yield from _read_points(path, repo, body)
+        return
+    # Newer versions of Claude Code nest the type in `metadata`; fields are found by their own names either way.
+    note_type = fields.get("type", "")
+    is_about_person = not repo or note_type == "user"
+    first_line = 1 + len(body) - len(body.lstrip("\n"))
+    yield ForeignNote(
+        text=body.strip() or fields.get("description", ""),
+        kind=CLAUDE_TYPES.get(note_type) or guess_kind(fields.get("name", "")),
+        scope=Scope.USER if is_about_person else Scope.PROJECT,
+        repo="" if is_about_person else repo,
+        lines=f"{first_line}-{len(text.splitlines())}",
+    )
+
+
+def _read_points(path: Path, repo: str, body: str) -> Iterator[ForeignNote]:
+    for point in split_points(body):
+        link = LINK_TO_NOTE.search(point.text)
+        # An index repeats the titles of notes that have files of their own.
+        if link is None or not (path.parent / link["file"]).is_file():
+            yield _make_note(point, repo)
+
+
+def _make_note(point: MarkdownPoint, repo: str) -> ForeignNote:
+    return ForeignNote(
+        text=f"{point.heading}: {point.text}" if point.heading else point.text,
+        kind=guess_kind(point.heading),
+        scope=Scope.PROJECT if repo else Scope.USER,
+        repo=repo,
+        lines=point.lines,
+    )
+
+
+def _read_plain_points(path: Path, repo: str) -> Iterator[ForeignNote]:
+    return _read_points(path, repo, _read(path))
+
+
+def _read_added_memories(path: Path, repo: str) -> Iterator[ForeignNote]:
+    """Read one section: the bullets that an agent's tool appends to a file that a person writes."""
+    for point in split_points(_read(path)):
+        if point.heading in ("Gemini Added Memories", "Qwen Added Memories"):
+            # The heading only says who wrote it.
+            yield replace(_make_note(replace(point, heading=""), repo), kind=Kind.PREFERENCE)
+
+
+def _read_codex_handbook(path: Path, trees: KnownTrees) -> Iterator[ForeignNote]:
+    """Read Codex's handbook: groups of points, each after a line that names the directory it applies to."""
+    lines = _read(path).splitlines()
+    # Older handbooks name the directory only beside the sessions that a group was learned from.
+    marker = "applies_to:" if any(line.startswith("applies_to:") for line in lines) else "cwd="
+    places = [
+        (number, trees.find(match["directory"].strip()))
+        for number, line in enumerate(lines, start=1)
+        if marker in line and (match := CODEX_PLACE.search(line))
+    ]
+    for point in split_points("\n".join(lines)):
+        line = int(point.lines.partition("-")[0])
+        repo = next((repo for number, repo in reversed(places) if number <= line), "")
+        is_bookkeeping = CODEX_HEADER.match(point.text) or CODEX_PLACE.search(point.text)
+        # Without a directory that is known, nobody could say where it holds.
+        if repo and not is_bookkeeping and not CODEX_INDEX.match(point.heading):
+            yield _make_note(replace(point, text=CODEX_REFERENCE.sub("", point.text)), repo)
+
+
+def _read_codex_summary(path: Path, repo: str) -> Iterator[ForeignNote]:
+    """Read what Codex's summary says about the person; its index repeats the handbook."""
+    points = split_points(_read(path))
+    return (_make_note(point, repo) for point in points if not CODEX_INDEX.match(point.heading))
+
+
+def guess_kind(heading: str) -> Kind:
+    """Return the kind that the heading or category of a note suggests; a fact if it suggests none."""
+    return next((kind for kind, words in HEADING_KINDS if words.search(heading)), Kind.FACT)
+
+
+def _locate_claude(path: Path, trees: KnownTrees) -> str | None:
+    name = path.parts[path.parts.index("projects") + 1]
+    return next((repo for directory, repo in trees.repos.items() if _name_for_claude(directory) == name), None)
+
+
+def _locate_gemini(path: Path, trees: KnownTrees) -> str | None:
+    project = path.parent.parent
+    marker = project / ".project_root"
+    repo = trees.find(_read(marker).strip()) if marker.is_file() else ""
+    # Without a shorter name, a project has the digest of its directory.
+    by_digest = (repo for directory, repo in trees.repos.items() if _name_for_gemini(directory) == project.name)
+    return repo or next(by_digest, None)
+
+
+@cache
+def _name_for_claude(directory: str) -> str:
+    """Return the name that Claude Code gives to the folder of a project."""
+    return NOT_ALPHANUMERIC.sub("-", directory)
+
+
+@cache
+def _name_for_gemini(directory: str) -> str:
+    """Return the name that older versions of Gemini CLI give to the folder of a project."""
+    return hashlib.sha256(directory.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _locate_vscode(path: Path, trees: KnownTrees) -> str | None:
+    storage = next(parent.parent for parent in path.parents if parent.name == "GitHub.copilot-chat")
+    try:
+        folder = str(parse_json(_read(storage / "workspace.json"))["folder"])
+    except (ValueError, LookupError, TypeError):
+        # A workspace of several folders has none of its own.
+        return None
+    return trees.find(unquote(urlparse(folder).path)) or None
+
+
+HOME_FILES = (
+    # A folder for each repository, which its worktrees share.
+    NoteFiles("claude-code", ".claude/projects/*/memory/**/*.md", _read_topic, _locate_claude),
+    # Beside the handbook: a summary about the person, and what the person asked it to note.
+    NoteFiles("codex", ".codex/memories/memory_summary.md", _read_codex_summary),
+    NoteFiles("codex", ".codex/memories/extensions/ad_hoc/notes/*.md", _read_plain_points),
+    NoteFiles("gemini", ".gemini/GEMINI.md", _read_added_memories),
+    NoteFiles("gemini", ".gemini/tmp/*/memory/*.md", _read_plain_points, _locate_gemini),
+    # Qwen Code began as a copy of Gemini CLI, and notes in the same way.
+    NoteFiles("qwen", ".qwen/QWEN.md", _read_added_memories),
+    NoteFiles("windsurf", ".codeium/windsurf/memories/global_rules.md", _read_plain_points),
+    NoteFiles("serena", ".serena/memories/global/**/*.md", _read_topic),
+    # Copilot in VS Code keeps notes about a workspace and about the person.
+    *(NoteFiles("copilot", f"{user}/{VSCODE_WORKSPACES}", _read_topic, _locate_vscode) for user in VSCODE_USERS),
+    *(NoteFiles("copilot", f"{user}/{VSCODE_PERSON}", _read_topic) for user in VSCODE_USERS),
+)
+TREE_FILES = (("serena", ".serena/memories/**/*.md"), ("claude-code", ".claude/agent-memory/*/*.md"))
+"""Notes that lie in the working tree itself."""
+ORIGINS = tuple(dict.fromkeys([*(files.origin for files in HOME_FILES), *(origin for origin, _ in TREE_FILES)]))

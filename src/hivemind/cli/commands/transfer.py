@@ -16,8 +16,8 @@ from hivemind.model.session import BackfillReport
 from hivemind.system import open_private
 from hivemind.text.clean import first_line, plural
 from hivemind.text.untrusted import read_text_lines
-from hivemind.transfer.files import FileSyncReport
-from hivemind.transfer.notes import IMPORT_TOOLS, NoteReport
+from hivemind.transfer.imports import FileSyncReport, NoteReport
+from hivemind.transfer.other_tools import TOOLS
 
 commands = click.Group()
 MAX_LINES_SHOWN = 10
@@ -73,7 +73,7 @@ def _preview() -> None:
             reports["git"] = mind.learning.import_git(dry_run=True)
     rows = [[f"hivemind import {source}", _summarise(report)] for source, report in reports.items()]
     rows.append(["hivemind import FILE", "memories that 'hivemind export' wrote; - reads standard input"])
-    rows.append(["hivemind import --from TOOL PATH", f"the store of another memory tool: {', '.join(IMPORT_TOOLS)}"])
+    rows.append(["hivemind import --from TOOL PATH", f"the store of another memory tool: {', '.join(TOOLS)}"])
     emit_rows(reports, ["command", "imports"], rows, after="This only lists; each command imports what is new.")
 
 
@@ -200,7 +200,7 @@ def _note_next_steps(batch: str, refused: int = 0, *, approve: bool = False) -> 
 
 @import_group.command("memories")
 @click.argument("path", metavar="[FILE]", type=click.Path(exists=True, allow_dash=True, path_type=Path), required=False)
-@click.option("--from", "tool", type=click.Choice(IMPORT_TOOLS), help="The other memory tool that wrote it.")
+@click.option("--from", "tool", type=click.Choice(list(TOOLS)), help="The other memory tool that wrote it.")
 @click.option("--approve", is_flag=True, help="Trust the file; without this, memories arrive as proposals.")
 def import_memories(path: Path | None, tool: str | None, approve: bool) -> None:
     """Import exported memories, or another tool's store.

@@ -1,20 +1,25 @@
-"""Reads the stores and exports of other memory tools, in the formats that their own code writes."""
+"""Imports the stores and exports of other memory tools, in the formats that their own code writes."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents.json_input import get_list, get_objects, get_text, parse_object, parse_timestamp
+from hivemind.code.repository import list_known_trees
+from hivemind.context import Context
 from hivemind.errors import InvalidInput, did_you_mean
-from hivemind.model.memory import Kind
+from hivemind.model.memory import Channel, Kind
 from hivemind.model.scope import KnownTrees, Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
+from hivemind.sessions.quarantine import ItemOrigin, set_aside
 from hivemind.store.sqlite import read_foreign_rows
 from hivemind.text.untrusted import Unreadable, open_regular, parse_json, read_limited, read_text_lines
-from hivemind.transfer.agent_notes import ForeignNote, guess_kind
+from hivemind.transfer.imports import ForeignNote, NoteReport, count_origins, make_new_entries, record_entries
 from hivemind.transfer.markdown import split_front_matter, split_points
+from hivemind.transfer.notes import guess_kind
 
 Item = ForeignNote | SkippedInput
 
@@ -42,6 +47,26 @@ class Import:
     path: Path
     trees: KnownTrees
     repo: str
+
+
+def import_store(context: Context, tool: str, path: Path | None, *, approve: bool = False) -> NoteReport:
+    """Import the store or an export of another memory tool; with ``approve`` the person vouches for it."""
+    factory = context.new_batch(f"import-{tool}")
+    items = read_items(tool, path, Path.home(), list_known_trees(context), context.repository.id)
+    imported_notes = list(
+        {item.memory_id: item for item in items if isinstance(item, ForeignNote) and item.text}.values()
+    )
+    # Bad lines go to the quarantine; what is left out on purpose is only counted.
+    skips = [item for item in items if isinstance(item, SkippedInput)]
+    set_aside(context, ItemOrigin.IMPORT, [item for item in skips if item.raw])
+    entries = make_new_entries(context, imported_notes)
+    channel = Channel.PERSON if approve else Channel.IMPORT
+    new_count, refused_count = record_entries(context, entries, factory, channel)
+    return NoteReport(
+        notes=len(imported_notes), new=new_count, gone=0, refused=refused_count, batch=factory.batch,
+        by_origin=count_origins(imported_notes),
+        skipped=tuple(Counter(item.reason for item in skips).most_common()),
+    )  # fmt: skip
 
 
 def read_items(tool: str, path: Path | None, home: Path, trees: KnownTrees, repo: str) -> list[Item]:
