@@ -1,1 +1,1 @@
-"""The review queue, verdicts, rollback, history."""
+"""What a person decides: the review queue, disputes, rollback; and history."""

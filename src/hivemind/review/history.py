@@ -63,14 +63,14 @@ class History:
         memory = context.memory(memory_id, everywhere=everywhere)
         lines = receipts.find_by_memory(context.store.db, memory.id, context.sight(everywhere=everywhere))
         history = self.steps(memory.id, everywhere=everywhere)
-        return Explanation(memory=memory, history=history, receipts=self._visible(lines))
+        return Explanation(memory=memory, history=history, receipts=self._filter_visible(lines))
 
     def receipts(self, session: str = "", *, limit: int = 200, everywhere: bool = False) -> tuple[Receipt, ...]:
         """List which memories were shown to whom, and why: in one session, or the newest of all."""
         sight = self._context.sight(everywhere=everywhere)
-        return self._visible(receipts.find_by_session(self._context.store.db, session, sight, limit))
+        return self._filter_visible(receipts.find_by_session(self._context.store.db, session, sight, limit))
 
-    def _visible(self, lines: Iterable[Receipt]) -> tuple[Receipt, ...]:
+    def _filter_visible(self, lines: Iterable[Receipt]) -> tuple[Receipt, ...]:
         own = self._context.author.actor
         return tuple(line for line in lines if not self._own_only or line.actor == own)
 
@@ -113,7 +113,7 @@ class History:
         sight = self._context.sight(everywhere=everywhere)
         visible = memories.get_visible(self._context.store.db, {entry.about for entry in entries}, sight)
         texts = {memory.id: memory.text for memory in visible}
-        return tuple(texts.get(MemoryId(entry.about)) or _question(entry) for entry in entries)
+        return tuple(texts.get(MemoryId(entry.about)) or _describe_entry(entry) for entry in entries)
 
     def week(self) -> WeekSummary:
         """Count what memory did in the last seven days."""
@@ -152,7 +152,7 @@ class History:
         return tuple(days)
 
 
-def _question(entry: LogEntry) -> str:
+def _describe_entry(entry: LogEntry) -> str:
     match entry.event and entry.event.fact:
         case None | MemoryErased():
             return "(erased)"

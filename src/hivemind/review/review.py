@@ -17,6 +17,7 @@ from hivemind.model.ids import derive_id, shorten_id
 from hivemind.model.memory import Channel, Memory, Status
 from hivemind.model.review import MemoryChange, ReviewItem, ReviewReason, Selection, StaleMemory
 from hivemind.model.timestamps import format_date
+from hivemind.review.rollback import make_rollback_events, make_undo_events, plan_rollback
 from hivemind.store.projections import memories
 from hivemind.text.untrusted import read_limited
 from hivemind.transfer import rules_files
@@ -53,8 +54,8 @@ class Review:
         context, db = self._context, self._context.store.db
         items = self._make_undecided_items(self._find_pending(limit, everywhere=everywhere), everywhere=everywhere)
         overdue_query = context.query(limit=limit, everywhere=everywhere)
-        items += [_overdue(memory) for memory in memories.find_overdue(db, overdue_query)]
-        items += [_stale(doubt) for doubt in (find_stale_memories(context) if doubts is None else doubts)]
+        items += [_make_overdue_item(memory) for memory in memories.find_overdue(db, overdue_query)]
+        items += [_make_stale_item(doubt) for doubt in (find_stale_memories(context) if doubts is None else doubts)]
         items.sort(key=lambda item: WEIGHT[item.reason])
         # A memory waits once, for its weightiest reason; when that is settled, the next one shows.
         queue: list[ReviewItem] = []
@@ -162,7 +163,7 @@ class Review:
         # Short enough to type, because a person names it to undo the rollback.
         name = derive_id("rollback", context.now)[:12]
         if changes and not dry_run:
-            context.record(verdicts.make_rollback_events(context.factory, changes, name, checked_reason(reason)))
+            context.record(make_rollback_events(context.factory, changes, name, checked_reason(reason)))
         return name, tuple(changes)
 
     def count_kept_by_rollback(self, selection: Selection, *, everywhere: bool = False) -> tuple[int, int]:
@@ -176,12 +177,12 @@ class Review:
         # A batch is one act, such as an import, and may have written about several repositories.
         is_whole_batch = bool(selection.batch) and context.is_person
         sight = context.sight_to_change(everywhere=everywhere or is_whole_batch)
-        return verdicts.plan_rollback(context.store, replace(selection, since=context.past(selection.since)), sight)
+        return plan_rollback(context.store, replace(selection, since=context.past(selection.since)), sight)
 
     def undo_rollback(self, name: str) -> int:
         """Undo a rollback; return the number of memories."""
         self._context.require_person("undoing a rollback")
-        return len(self._context.record(verdicts.make_undo_events(self._context.store, self._context.factory, name)))
+        return len(self._context.record(make_undo_events(self._context.store, self._context.factory, name)))
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
         """Plan to write a memory into an instruction file: the file, its text now, and its new text."""
@@ -246,9 +247,9 @@ def _make_undecided_item(memory: Memory, against: tuple[Memory, ...]) -> ReviewI
     return ReviewItem(memory=memory, reason=reason, why=why, against=against, detector=detector)
 
 
-def _overdue(memory: Memory) -> ReviewItem:
+def _make_overdue_item(memory: Memory) -> ReviewItem:
     return ReviewItem(memory=memory, reason=ReviewReason.OVERDUE, why=f"to be verified by {memory.verify_by[:10]}")
 
 
-def _stale(doubt: StaleMemory) -> ReviewItem:
+def _make_stale_item(doubt: StaleMemory) -> ReviewItem:
     return ReviewItem(memory=doubt.memory, reason=ReviewReason.STALE, why=f"in doubt: {doubt.became[0].text}")
