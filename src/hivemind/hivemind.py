@@ -17,7 +17,6 @@ from hivemind.code.checkout import Checkout
 from hivemind.code.repository import identify
 from hivemind.context import Clock, Context, ReceiptSpool, utc_now
 from hivemind.embedding.lazy_embedder import LazyEmbedder
-from hivemind.erase import unfinished
 from hivemind.errors import StoreOutdated, StoreUnwritable
 from hivemind.lazy import when_called
 from hivemind.model.claim import Claim
@@ -26,6 +25,7 @@ from hivemind.model.metadata import NO_METADATA, MetadataValue
 from hivemind.model.recall import Detail, Recall
 from hivemind.model.scope import Repository, Scope
 from hivemind.model.timestamps import When
+from hivemind.paths import ERASURE_PLANS
 from hivemind.sessions import spool
 from hivemind.sessions.redact import build_redaction
 from hivemind.settings import Settings
@@ -407,7 +407,7 @@ class Hivemind(Mind):
     def _catch_up(self) -> None:
         """Finish erasures, import the spool and check the lease; each part is loaded only if needed."""
         context = self._context
-        if context.store.directory and unfinished.count_unfinished(context.store.directory):
+        if context.store.directory and any(context.store.directory.glob(ERASURE_PLANS)):
             if context.is_hurried:
                 self._leave_work()
             else:

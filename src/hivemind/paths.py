@@ -9,6 +9,8 @@ from os import path
 
 HUB_FILE, DEVICES_FILE = "hub.json", "devices.json"
 """Beside the store: how to reach the team's hub, and the folder that the person's own machines share."""
+ERASURE_PLANS = "erasing-*.json"
+"""Beside the store: the plans of erasures that are not finished."""
 
 
 def has_sync(directory: str) -> bool:

@@ -15,15 +15,15 @@ from threading import Timer
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.erase import unfinished
-from hivemind.erase.erase import Targets
-from hivemind.erase.erase import erase as erase_targets
+from hivemind.erase.plan import ErasurePlan, Targets, count_unfinished, save_plan
 from hivemind.erase.quotation import Quotation
+from hivemind.erase.sweep import erase as erase_targets
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import ObservationMade
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.session import ObservationKind
+from hivemind.paths import ERASURE_PLANS
 from tests.command_line import residue, run, run_json
 from tests.conftest import Clock, Open, Tally
 from tests.erase.quoted import escaped_twice, left
@@ -246,7 +246,9 @@ from hivemind.model.memory import Writer
 from hivemind.settings import Settings
 
 home, memory, last = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-WATCHED = ("erase/erase.py", "erase/residue.py", "erase/unfinished.py", "store/backup.py", "store/store.py")
+WATCHED = (
+    "erase/plan.py", "erase/sweep.py", "erase/residue.py", "erase/receipt.py", "store/backup.py", "store/store.py",
+)
 seen = {}
 
 def watch(frame, event, value):
@@ -290,7 +292,7 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_the_next_open_finishes(
         home = tmp_path / f"step-{step}"
         shutil.copytree(full, home)
         assert eraser(home, memory.id, step).returncode == -signal.SIGKILL
-        was_noted = any(note.stat().st_size for note in home.glob(unfinished.PLAN_FILES))
+        was_noted = any(note.stat().st_size for note in home.glob(ERASURE_PLANS))
 
         with open_mind(home=home) as again:
             was_finished = left(home, TEXT) == []
@@ -304,7 +306,7 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_the_next_open_finishes(
             assert again.maintenance.audit() == ()
             assert [one.detail for one in again.maintenance.doctor(quick=True) if not one.is_well] == []
         assert left(home, TEXT) == [], step
-        assert unfinished.count_unfinished(home) == 0
+        assert count_unfinished(home) == 0
         killed, clean = killed + 1, clean + 1
         shutil.rmtree(home)
     tally("erasures killed at a step, finished on the next open", killed, clean)
@@ -315,11 +317,11 @@ def test_an_unfinished_erasure_is_finished_by_whoever_opens_the_store(
 ) -> None:
     mind = open_mind()
     memory = mind.remember(TEXT)
-    plan = unfinished.ErasurePlan(
+    plan = ErasurePlan(
         batch="erase-0", at="2026-03-01T12:00:00.000000Z", actor="ada", channel=Channel.PERSON, session="", reason="",
         memories=(memory.id,), entries=(), texts=(TEXT,), places=(),
     )  # fmt: skip
-    with unfinished.save_plan(home, plan):
+    with save_plan(home, plan):
         assert "not finished" in next(
             one.detail for one in mind.maintenance.doctor(quick=True) if one.what == "erasures"
         )
@@ -333,7 +335,7 @@ def test_an_unfinished_erasure_is_finished_by_whoever_opens_the_store(
 
 def test_a_note_that_cannot_be_carried_out_does_not_keep_the_store_shut(open_mind: Open, home: Path) -> None:
     memory = open_mind().remember(TEXT)
-    note = home / unfinished.PLAN_FILES.replace("*", "0")
+    note = home / ERASURE_PLANS.replace("*", "0")
     note.write_text('{"batch": "from another version"}')
 
     mind = open_mind()
@@ -373,7 +375,7 @@ def test_an_erasure_that_a_reader_holds_up_is_finished_later(open_mind: Open, ho
 
 
 def test_who_does_not_try_again_waits_for_a_reader(open_mind: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivemind.store.SHORT_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("hivemind.store.store.SHORT_TIMEOUT_SECONDS", 0.1)
     mind, reader = open_mind(), open_mind()
     mind.remember(TEXT)
     reading = reader._context.store.db.reading()

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.erase.erase import Targets
-from hivemind.erase.erase import erase as erase_targets
+from hivemind.erase.plan import Targets
+from hivemind.erase.sweep import erase as erase_targets
 from hivemind.model.events import ObservationMade
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel

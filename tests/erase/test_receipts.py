@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.erase import unfinished
+from hivemind.erase.plan import ErasurePlan, count_unfinished, save_plan
 from hivemind.errors import HivemindError
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel
+from hivemind.paths import ERASURE_PLANS
 from tests.command_line import residue, run, run_json
 from tests.conftest import Open, Tally
 from tests.erase.quoted import left
@@ -138,7 +139,7 @@ def test_an_erasure_whose_note_is_lost_is_finished_by_the_log(
         eraser(home, memory.id, step)
         # A hook wrote it down in the meantime.
         (home / "spool").write_text(f"codex\tStop\t2026-03-01T12:00:00.000000Z\t{json.dumps({'text': TEXT})}\n")
-        for note in home.glob(unfinished.PLAN_FILES):
+        for note in home.glob(ERASURE_PLANS):
             DAMAGES[damage](note)
 
         with open_mind(home=home) as again:
@@ -149,7 +150,7 @@ def test_an_erasure_whose_note_is_lost_is_finished_by_the_log(
                 interrupted, finished = interrupted + 1, finished + 1
                 assert again.erase(memory.id).is_complete
                 assert left(home, TEXT) == [], (step, damage)
-        assert unfinished.count_unfinished(home) == 0
+        assert count_unfinished(home) == 0
         shutil.rmtree(home)
     assert interrupted
     tally(f"interrupted erasures with a note that was {damage}, finished", interrupted, finished)
@@ -158,11 +159,11 @@ def test_an_erasure_whose_note_is_lost_is_finished_by_the_log(
 def test_an_erasure_that_is_still_going_on_is_left_to_its_process(open_mind: Open, home: Path) -> None:
     mind = open_mind()
     memory = mind.remember(TEXT)
-    plan = unfinished.ErasurePlan(
+    plan = ErasurePlan(
         batch="erase-0", at="2026-03-01T12:00:00.000000Z", actor="ada", channel=Channel.PERSON, session="", reason="",
         memories=(memory.id,), entries=(), texts=(TEXT,), places=(),
     )  # fmt: skip
-    with unfinished.save_plan(home, plan):
+    with save_plan(home, plan):
         assert not next(one for one in open_mind().maintenance.doctor(quick=True) if one.what == "erasures").is_well
 
     assert next(one for one in open_mind().maintenance.doctor(quick=True) if one.what == "erasures").is_well

@@ -12,7 +12,7 @@ import pytest
 
 from hivemind import Hivemind, Kind, Scope
 from hivemind.cli.output import summarise
-from hivemind.erase import erase
+from hivemind.erase.receipt import load_receipt
 from hivemind.errors import InvalidInput, OutOfOrder, Refused, Unavailable
 from hivemind.hivemind import make_context
 from hivemind.hub.exchange import Exchange
@@ -314,7 +314,7 @@ def test_an_erasure_that_only_the_hub_refuses_comes_back_and_its_receipt_is_corr
     done = bob.team.sync(Line(team, writer("bob")))
 
     assert [reason for _, reason in done.refused] == ["only its author or a reviewer may erase it"]
-    corrected = erase.load_receipt(bob._context.store.db, receipt.batch)
+    corrected = load_receipt(bob._context.store.db, receipt.batch)
     assert corrected is not None
     assert not corrected.is_complete
     assert [(place.name, place.state) for place in corrected.places if place.state != "outside"] == [("hub", "remains")]

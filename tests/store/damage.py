@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hivemind.erase.unfinished import ErasurePlan, save_plan
+from hivemind.erase.plan import ErasurePlan, save_plan
 from hivemind.maintenance import crash_report
 from hivemind.model.memory import Channel
 from hivemind.model.session import SkippedInput

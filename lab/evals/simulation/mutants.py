@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from hivemind.erase import erase
+from hivemind.erase import sweep
 from hivemind.hub import exchange
 from hivemind.memory import claims, verdicts
 from hivemind.model import fold, wire
@@ -55,7 +55,7 @@ def bodies_stay() -> list[Change]:
 
 def repeats_stay() -> list[Change]:
     """An erasure by others leaves the observations and questions that repeat what was erased."""
-    return [(erase, "follow_erasure", lambda store, factory, erased, **_: [])]
+    return [(sweep, "follow_erasure", lambda store, factory, erased, **_: [])]
 
 
 def last_writer_wins() -> list[Change]:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hivemind import Scope
-from hivemind.erase import erase
+from hivemind.erase import plan
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.model import ids
 from hivemind.model.events import ObservationMade
@@ -337,7 +337,7 @@ def simulate(seed: int) -> tuple[str, Counter[str]]:
     # The same ids for the same seed; small segments, so that merging and gaps happen.
     changes: list[tuple[object, str, object]] = [
         (ids, "os", dice), (log, "secrets", dice), (store_module, "os", dice), (folders, "secrets", dice),
-        (folder_keys, "secrets", dice), (erase, "secrets", dice),
+        (folder_keys, "secrets", dice), (plan, "secrets", dice),
         (folder_keys, "new_private_key", lambda: chance.randbytes(32)), (folder_segments, "SEGMENT_ENTRIES", 6),
         (folder_segments, "MOST_SMALL_SEGMENTS", 3),
     ]  # fmt: skip

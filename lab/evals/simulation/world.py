@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 from hivemind import Scope
-from hivemind.erase import erase
+from hivemind.erase import sweep
+from hivemind.erase.plan import Targets
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.model import ids, timestamps
 from hivemind.model.claim import Claim
@@ -142,7 +143,7 @@ class World:
         memory = self._pick_memory(machine)
         if memory.scope is Scope.TEAM and self.chance.random() < 0.5:
             # Bypass the device's own check, as with an outdated role: the hub has to refuse.
-            erase.erase(machine.store, machine.mind._context.factory, erase.Targets(memories=(memory,)))
+            sweep.erase(machine.store, machine.mind._context.factory, Targets(memories=(memory,)))
         else:
             machine.mind.erase(memory.id)
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from hivemind.context import Context, Progress, checked_reason, quietly
-from hivemind.erase import about, resumption
-from hivemind.erase import erase as erase_module
-from hivemind.erase.names import NamePattern
+from hivemind.erase import by_name, resumption, sweep
+from hivemind.erase.by_name import NamePattern
+from hivemind.erase.plan import BATCH_PREFIX, Targets, collect_with_derived, count_unfinished
+from hivemind.erase.receipt import check_again, load_receipt
 from hivemind.errors import NotFound, StoreError
 from hivemind.model.erasure import Erasure, Mentions
 from hivemind.model.scope import Scope
@@ -30,12 +31,12 @@ class Erasures:
         if receipt:
             return receipt
         ids = dict.fromkeys((memory, *also))
-        targets = erase_module.Targets(
+        targets = Targets(
             memories=tuple(context.memory_to_change(memory_id, everywhere=everywhere) for memory_id in ids)
         )
         reason = checked_reason(reason)
         self._require_rights(targets)
-        return erase_module.erase(context.store, context.factory, targets, reason, home=context.home)
+        return sweep.erase(context.store, context.factory, targets, reason, home=context.home)
 
     def receipt(self, memory: str, *, everywhere: bool = False) -> Erasure | None:
         """Return the receipt of an erased memory; None if it was not erased, or before receipts existed."""
@@ -46,18 +47,20 @@ class Erasures:
         erasure = log.find_erasure(context.store.db, memory.strip().lower(), context.sight(everywhere=everywhere))
         if erasure is None:
             return None
-        receipt = erase_module.load_receipt(context.store.db, erasure.batch)
+        receipt = load_receipt(context.store.db, erasure.batch)
         # Its note was lost before it was finished, or somebody has followed its advice since.
         if receipt is None:
             resumption.finish_by_log(context.store, context.clock, home=context.home)
-            return erase_module.load_receipt(context.store.db, erasure.batch)
+            return load_receipt(context.store.db, erasure.batch)
         is_open = not receipt.is_complete and context.is_person
-        return resumption.check_again(context.store, context.factory, receipt, context.home) if is_open else receipt
+        return check_again(context.store, context.factory, receipt, context.home) if is_open else receipt
 
     def find_mentions(self, name: str, *, progress: Progress = quietly) -> Mentions:
         """Find everything in this store that mentions a name, such as a person or customer, in all repositories."""
         self._context.require_person("to look for everything that names something")
-        return about.find_mentions(self._context.store, self._context.settings.home, NamePattern.parse(name), progress)
+        return by_name.find_mentions(
+            self._context.store, self._context.settings.home, NamePattern.parse(name), progress
+        )
 
     def erase_mentions(
         self,
@@ -77,7 +80,7 @@ class Erasures:
         every_mention = mentions or self.find_mentions(name, progress=progress)
         selection = every_mention.exclude(left_out)
         excluded_ids = {mention.id for mention in every_mention.found} - {mention.id for mention in selection}
-        return about.erase_mentions(
+        return by_name.erase_mentions(
             *(context.store, context.settings.home, context.factory, NamePattern.parse(name)),
             mentions=selection,
             kept_ids=excluded_ids,
@@ -91,13 +94,15 @@ class Erasures:
         with suppress(StoreError, OSError, *DAMAGE_ERRORS):
             resumption.finish_erasures(self._context.store, self._context.clock, home=self._context.home)
 
-    def count_without_receipt(self) -> int:
-        """Count the erasures of this machine that the log has no receipt of."""
+    def count_unfinished(self) -> int:
+        """Count the erasures of this machine that are not finished: a plan of them is left, or no receipt recorded."""
         store = self._context.store
-        chains = (store.device, store.chain)
-        return len(log.find_unfinished_erasures(store.db, chains, erase_module.BATCH_PREFIX))
+        plan_count = count_unfinished(store.directory) if store.directory else 0
+        # Also without a plan: an erasure in the log that has no receipt was not finished.
+        without_receipt = log.find_unfinished_erasures(store.db, (store.device, store.chain), BATCH_PREFIX)
+        return max(plan_count, len(without_receipt))
 
-    def _require_rights(self, targets: erase_module.Targets) -> None:
+    def _require_rights(self, targets: Targets) -> None:
         """Refuse an erasure that the hub would refuse, as far as the member's role is known here."""
         context, store = self._context, self._context.store
         membership = store.membership
@@ -105,7 +110,7 @@ class Erasures:
             return
         member = TeamMember(person=membership.person, role=membership.role)
         # What was derived from it is erased with it, so the right is needed for all of them.
-        for memory in erase_module.collect_with_derived(store, targets):
+        for memory in collect_with_derived(store, targets):
             is_own = member.may_write and sync_state.is_first_recorded_by(store.db, memory.id, store.chain)
             if memory.scope is Scope.TEAM and sync_state.has_memory(store.db, memory.id) and not is_own:
                 rule = member.find_erasure_rule(sync_state.find_author(store.db, memory.id))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hivemind.text.clean import neutralise
 from hivemind.text.escapes import unescape
-from hivemind.text.imprint import UNSPACED
+from hivemind.text.imprint import UNSPACED, ErasedTextFilter
 from hivemind.text.tokenise import STOP_WORDS
 
 MIN_SHARE = 0.6
@@ -97,6 +97,27 @@ class Quotation:
     def list_words(self) -> set[str]:
         """The words of the texts, normalised."""
         return {word for text in self.texts for word in text.words}
+
+
+@dataclass(frozen=True, slots=True)
+class ImprintSearch(Quotation):
+    """Finds quotations of texts by what is known of them: some texts, and the imprints of all."""
+
+    watch: ErasedTextFilter
+
+    @property
+    def patterns(self) -> list[tuple[str, ...]]:
+        """One pattern that is in every content: digests say nothing about letters."""
+        return [("",)]
+
+    def find_runs(self, content: str) -> list[QuotedRun]:
+        """The quotations in a content; one that its imprint finds counts as the whole text."""
+        is_found = self.watch.replace_erased_texts(content) != content
+        return Quotation.find_runs(self, content) or [QuotedRun(text=-1, start=0, stop=1, of=1)] * is_found
+
+    def matches_question(self, question: str) -> bool:
+        """Whether a question has enough words of one of the known texts, or quotes one by its imprint."""
+        return Quotation.matches_question(self, question) or bool(self.find_runs(question))
 
 
 def list_content_words(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Removes quotations of erased texts from files beside the store, and finds files that still contain one."""
+"""Residue: removes quotations of erased texts from files beside the store, and finds files that still contain one."""
 
 import mmap
 import os
@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hivemind.erase.quotation import Quotation
-from hivemind.erase.unfinished import PLAN_FILES as PLANS
 from hivemind.errors import StoreBusy
 from hivemind.model.erasure import ErasedLocation
-from hivemind.paths import spool_lock
+from hivemind.paths import ERASURE_PLANS, spool_lock
+from hivemind.store import log
 from hivemind.store.disk_space import FILE as BALLAST
+from hivemind.store.repair import BACKUP_FOLDER
+from hivemind.store.store import FILE, Store
 from hivemind.system import lock_file
 from hivemind.text import cue_file
 
@@ -27,6 +29,19 @@ UNESCAPED_RUN = re.compile(r'[^\x00-\x1f"\\]+')
 LOCK_SECONDS = 10
 """Hooks hold the lock for milliseconds, unless they were stopped."""
 PIECE_LENGTH, SHORTEST_PIECE, PIECES_PER_TEXT = 60, 8, 2
+UNUSED_PAGES = "unused pages still contain it, which should not happen; run 'hivemind doctor'"
+IN_A_HEADER = "the name of a session, author or repository contains it, which entries keep"
+PAGES_IN_USE = "another process is still reading old pages; this is retried when the store is opened next"
+
+
+def list_backups(store: Store) -> list[Path]:
+    """List the backups beside a store."""
+    return sorted((store.directory / BACKUP_FOLDER).glob("*.db")) if store.directory else []
+
+
+def name_backup(file: Path) -> str:
+    """Return how a receipt names a backup."""
+    return f"{BACKUP_FOLDER}/{file.name}"
 
 
 def pick_search_pieces(texts: Iterable[str]) -> list[str]:
@@ -62,6 +77,47 @@ def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iter
             yield ErasedLocation(name=QUARANTINE_FOLDER, state="done", detail=detail)
 
 
+def check_files(
+    store: Store,
+    home: Path,
+    quotation: Quotation,
+    pieces: list[str],
+    *,
+    is_folded: bool,
+    holders: tuple[str, ...],
+) -> Iterator[ErasedLocation]:
+    """Search every file below the home directory, after the write-ahead log was merged into the database.
+
+    ``holders`` are the entries of the store that still contain the text, as the receipt already says.
+    """
+    assert store.directory is not None
+    store_files = [store.directory / f"{FILE}{suffix}" for suffix in ("", "-wal", "-shm")]
+    if not is_folded:
+        yield ErasedLocation(name="files", state="pending", detail=PAGES_IN_USE)
+    elif any(contains_any(file, pieces) for file in store_files) and not log.contains_any(store.db, pieces):
+        is_in_header = log.is_in_header(store.db, pieces)
+        detail = IN_A_HEADER if is_in_header else UNUSED_PAGES
+        yield ErasedLocation(name="files", state="remains", detail=detail)
+    elif holders:
+        detail = f"{FILE} contains what is listed above"
+        yield ErasedLocation(name="files", state="remains", detail=detail, holders=holders)
+    else:
+        yield ErasedLocation(name="files", state="done", detail="no byte of it is left")
+    for file in find_remaining_files(home, quotation, pieces, [*store_files, *list_backups(store)]):
+        name = str(file.relative_to(home))
+        yield ErasedLocation(name=name, state="remains", detail=_advise(file, home), file=name)
+
+
+def _advise(file: Path, home: Path) -> str:
+    if not os.access(file, os.R_OK):
+        return "cannot be read and may contain it; check that file"
+    if file.is_relative_to(home / "index"):
+        return "code in a working tree contains it; this index of it can be deleted at any time"
+    if file.name.startswith(FILE):
+        return "another store contains it; erase it there: hivemind --store NAME erase ID"
+    return "quotes the erased text; edit or delete that file"
+
+
 def find_remaining_files(
     home: Path, quotation: Quotation, pieces: list[str], skipped_files: Iterable[Path]
 ) -> Iterator[Path]:
@@ -70,7 +126,7 @@ def find_remaining_files(
     for folder, _, names in os.walk(home):
         for name in sorted(names):
             file = Path(folder) / name
-            if name == BALLAST or file.match(PLANS) or file.is_symlink() or file.resolve() in skipped_paths:
+            if name == BALLAST or file.match(ERASURE_PLANS) or file.is_symlink() or file.resolve() in skipped_paths:
                 continue
             try:
                 if file.is_file() and _contains(file, quotation, pieces):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from hivemind import low_priority
 from hivemind.context import Context, Progress, quietly
 from hivemind.embedding.lazy_embedder import LazyEmbedder
-from hivemind.erase import unfinished
 from hivemind.errors import InvalidInput
 from hivemind.lazy import when_called
 from hivemind.model import timestamps
@@ -67,14 +66,13 @@ class Maintenance:
 
     def _unfinished_erasures(self) -> Iterator[integrity.Finding]:
         """Report erasures that are not finished, after trying once more."""
-        if directory := self._context.store.directory:
+        if self._context.store.directory:
             # Imported here, because the other commands of this module do not need it.
             from hivemind.erase.erasures import Erasures
 
             erasures = Erasures(self._context)
-            # Also without a note: an erasure in the log that has no receipt was not finished.
             erasures.finish()
-            count = max(unfinished.count_unfinished(directory), erasures.count_without_receipt())
+            count = erasures.count_unfinished()
             problems = [f"{count} not finished: their text may still be in the store's files"] if count else []
             remedy = "close other programs that use the store, then run 'hivemind doctor' again"
             yield integrity.Finding.of("erasures", problems, "all are finished", remedy)

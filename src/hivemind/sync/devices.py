@@ -11,7 +11,8 @@ from pathlib import Path
 from hivemind import system
 from hivemind.code.repository import identify
 from hivemind.context import Context, Progress, quietly
-from hivemind.erase import erase
+from hivemind.erase import sweep
+from hivemind.erase.receipt import load_receipt, record_receipt
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import DeviceJoined
@@ -225,7 +226,7 @@ class Devices:
         except (Unavailable, Refused) as error:
             place = ErasedLocation(name=state.location, state="pending", detail=f"waiting: {error}")
             self._record_places(receipt.batch, [place])
-        return erase.load_receipt(self._store.db, receipt.batch) or receipt
+        return load_receipt(self._store.db, receipt.batch) or receipt
 
     @property
     def _directory(self) -> Path:
@@ -277,8 +278,8 @@ class Devices:
             context.record([context.factory.event(fact, Scope.USER, "")])
         state, report = exchange(
             self._store, folder, state, now=context.now, save=self._save, progress=progress, removing=removing,
-            follow=partial(erase.follow_erasure, self._store, context.factory, home=context.home),
-            clean=partial(erase.clean_backups, self._store, context.factory),
+            follow=partial(sweep.follow_erasure, self._store, context.factory, home=context.home),
+            clean=partial(sweep.clean_backups, self._store, context.factory),
         )  # fmt: skip
         self._save(state)
         return state, report
@@ -298,11 +299,11 @@ class Devices:
         return report
 
     def _record_places(self, batch: str, places: Sequence[ErasedLocation]) -> None:
-        receipt = erase.load_receipt(self._store.db, batch)
+        receipt = load_receipt(self._store.db, batch)
         names = {place.name for place in places}
         if receipt and not set(places) <= set(receipt.places):
             other_places = [place for place in receipt.places if place.name not in names]
-            erase.record_receipt(self._store, self._context.factory, replace(receipt, places=(*other_places, *places)))
+            record_receipt(self._store, self._context.factory, replace(receipt, places=(*other_places, *places)))
 
 
 def _choose(state: DeviceState, choices: Choices) -> DeviceState:

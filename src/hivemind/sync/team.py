@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hivemind.context import Context, Progress, quietly
-from hivemind.erase import erase
+from hivemind.erase import sweep
+from hivemind.erase.receipt import load_receipt, record_receipt
 from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticated, Unavailable
 from hivemind.memory.claims import accept_claim, record_claim, strip_local_references
 from hivemind.model.erasure import ErasedLocation, Erasure
@@ -156,7 +157,7 @@ class Team:
                 self._store, transport, now=self._context.now, progress=progress,
                 # Erasures of others must also reach copies and quotes in this person's own memories.
                 follow=partial(
-                    erase.follow_erasure, self._store, self._context.factory, home=self._context.home
+                    sweep.follow_erasure, self._store, self._context.factory, home=self._context.home
                 ),
             )  # fmt: skip
         except AccessRevoked as error:
@@ -188,7 +189,7 @@ class Team:
         else:
             batches = {batch for _, batch in sync_state.find_erasures(self._store.db, dict(result.refused))}
             if receipt.batch in batches:
-                return erase.load_receipt(self._store.db, receipt.batch) or receipt
+                return load_receipt(self._store.db, receipt.batch) or receipt
             places = [ErasedLocation(name="hub", state="done", detail="its copy is erased")] + [
                 ErasedLocation(
                     name=f"device of {device['person']}", state="pending", detail=f"last sync {device['last_seen_at']}"
@@ -196,18 +197,18 @@ class Team:
                 for device in behind
             ]
         receipt = replace(receipt, places=(*receipt.places, *places))
-        erase.record_receipt(self._store, self._context.factory, receipt)
+        record_receipt(self._store, self._context.factory, receipt)
         return receipt
 
     def _correct_receipts(self, refusals: Mapping[str, str]) -> None:
         """Correct the receipts of erasures that the hub refused: pulling from the start brings the content back."""
         for entry, batch in sync_state.find_erasures(self._store.db, refusals):
-            receipt = erase.load_receipt(self._store.db, batch)
+            receipt = load_receipt(self._store.db, batch)
             if receipt:
                 detail = f"refused: {refusals[entry]}; the team keeps it, and it is restored here"
                 outside = [place for place in receipt.places if place.state == "outside"]
                 places = (ErasedLocation(name="hub", state="remains", detail=detail), *outside)
-                erase.record_receipt(self._store, self._context.factory, replace(receipt, places=places))
+                record_receipt(self._store, self._context.factory, replace(receipt, places=places))
 
     def status(self) -> TeamStatus:
         """Return the membership of this store, what is not pushed yet, and when its lease ends."""

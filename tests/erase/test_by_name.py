@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.erase.names import NamePattern
+from hivemind.erase.by_name import NamePattern
 from hivemind.errors import InvalidInput, Refused
 from hivemind.hivemind import make_context
 from hivemind.model.erasure import Mentions, MentionSort

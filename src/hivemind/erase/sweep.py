@@ -1,76 +1,57 @@
 """Erases memories permanently, and reports for each place whether it is done.
 
-The plan of an erasure is saved to disk first (``unfinished``). One transaction then destroys the memories with every
+The plan of an erasure is saved to disk first (``erase/plan.py``). One transaction then destroys the memories with every
 version, what was derived from them, and other log entries that quote them (``erase/quotation.py`` defines quoting).
 Then files beside the store and backups are cleaned, everything below the home directory is searched, and the receipt is
 recorded. After a crash, the next opening of the store finishes the erasure.
 """
 
 import json
-import os
-import re
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 
-from hivemind.erase import residue, unfinished
-from hivemind.erase.quotation import Quotation, QuotedRun, list_content_words
-from hivemind.erase.unfinished import ErasurePlan
+from hivemind.erase import residue
+from hivemind.erase.plan import (
+    ErasureNote,
+    ErasurePlan,
+    Targets,
+    find_derived,
+    find_traces,
+    load_ignoring_rollbacks,
+    load_texts,
+    load_texts_and_details,
+    make_plan,
+    save_plan,
+)
+from hivemind.erase.quotation import Quotation, QuotedRun
+from hivemind.erase.receipt import record_receipt
 from hivemind.errors import StoreError
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import (
-    ErasureFinished,
     Event,
     MemoryErased,
-    MemoryRemembered,
-    MemoryRevised,
-    MemoryRolledBack,
     ObservationsDropped,
 )
-from hivemind.model.fold import fold_memory
 from hivemind.model.ids import EventId, MemoryId, shorten_id
-from hivemind.model.memory import Channel, Memory, Writer, strip_heading
-from hivemind.model.scope import Scope, Visibility
+from hivemind.model.memory import Channel, Memory, strip_heading
+from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_timestamp
 from hivemind.store import backup, disk_space, integrity, log
 from hivemind.store.database import Database
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories, receipts
-from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
-from hivemind.store.store import FILE, Store
+from hivemind.store.store import Store
 from hivemind.text.imprint import digest_value, make_imprint
 
 FEWEST_WORDS_OF_A_MEMORY = 6
 """Another memory is reported from so many words of the erased text on; many claims share their first few words."""
-FEWEST_WORDS_OF_METADATA, FEWEST_WORDS_OF_A_TRACE, SHORTEST_NAME = 3, 4, 8
-"""Metadata and parts of a trace are searched for from so many words on, or as a name with digits of so many letters."""
-ANY_REPOSITORY = Visibility(repos=(), everywhere=True)
-"""A receipt belongs to no repository."""
-BATCH_PREFIX = "erase-"
-MOST_RECEIPTS = 1_000
-"""Versions of a receipt that are looked at; each machine that confirms an erasure adds one."""
 MOST_NAMED = 5
 """How many other memories that quote the text are reported one by one."""
 UNREADABLE_BACKUP = "cannot be opened and may contain it; delete that file"
-UNUSED_PAGES = "unused pages still contain it, which should not happen; run 'hivemind doctor'"
-IN_A_HEADER = "the name of a session, author or repository contains it, which entries keep"
 ERASURE_RECORDS = ("memory.erased", "erasure.finished")
-LINE_NUMBERS = re.compile(r"[\d\s,:L-]*")
-PAGES_IN_USE = "another process is still reading old pages; this is retried when the store is opened next"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Targets:
-    """What to erase: memories, log entries that only repeat (observations, receipts, refusals), and further texts."""
-
-    memories: tuple[Memory, ...] = ()
-    entries: tuple[EventId, ...] = ()
-    texts: tuple[str, ...] = ()
-    """Searched for in addition to every text that the memories ever had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,45 +76,9 @@ def erase(
     # Erasing must work on a full disk, too.
     if store.directory and disk_space.is_disk_full(store.directory):
         disk_space.release(store.directory)
-    plan = _plan(store, factory, targets, reason)
-    with unfinished.save_plan(store.directory, plan) as note:
+    plan = make_plan(store, factory, targets, reason)
+    with save_plan(store.directory, plan) as note:
         return carry_out(store, factory, note, plan, Quotation.of(plan.texts), home)
-
-
-def finish_by_notes(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> list[Path]:
-    """Finish the erasures that a crash interrupted, by their notes; return the notes that are damaged."""
-    damaged_notes: list[Path] = []
-    for note in unfinished.load_notes(store.directory) if store.directory else ():
-        if note.plan is None:
-            damaged_notes += [note.file] if note.file else []
-            continue
-        carry_out(store, make_factory(note.plan, clock), note, note.plan, Quotation.of(note.plan.texts), home)
-    return damaged_notes
-
-
-def make_factory(plan: ErasurePlan, clock: Callable[[], datetime]) -> EventFactory:
-    """Make the factory that goes on in the name of whoever asked for an erasure."""
-    writer = Writer(actor=plan.actor, channel=plan.channel, session_id=plan.session)
-    # No redaction is needed: the plan's reason was redacted before it was saved.
-    return EventFactory(writer=writer, clock=clock, redact=str)
-
-
-def load_receipt(db: Database, batch: str) -> Erasure | None:
-    """Load the newest receipt of an erasure by its batch; None if there is none."""
-    if not batch:
-        return None
-    entries = log.read_entries(db, ANY_REPOSITORY, batch=batch, facts=["erasure.finished"], limit=MOST_RECEIPTS)
-    # After a backup was restored, other machines return the entries that this one wrote, without their content.
-    facts = (entry.event.fact for entry in entries if entry.event)
-    fact = next((fact for fact in facts if isinstance(fact, ErasureFinished)), None)
-    return Erasure(memories=fact.memories, at=fact.at, places=fact.places, batch=batch) if fact else None
-
-
-def record_receipt(store: Store, factory: EventFactory, receipt: Erasure) -> None:
-    """Record a receipt as it is now."""
-    ids = tuple(MemoryId(memory_id) for memory_id in receipt.memories)
-    fact = ErasureFinished(at=receipt.at, memories=ids, places=receipt.places)
-    store.record([replace(factory, batch=receipt.batch).event(fact, Scope.USER, "")])
 
 
 def follow_erasure(
@@ -145,7 +90,7 @@ def follow_erasure(
     """
     ids = set(erased_ids)
     derived_memories = {
-        memory.id: memory for source in ids for memory in _find_derived(store, source) if memory.scope is not Scope.TEAM
+        memory.id: memory for source in ids for memory in find_derived(store, source) if memory.scope is not Scope.TEAM
     }
     texts = load_texts_and_details(store.db, {*ids, *derived_memories})
     if not texts:
@@ -157,7 +102,7 @@ def follow_erasure(
         list(residue.remove_quotations(dict.fromkeys((home or store.directory, store.directory)), quotation))
     quotations = _find_quotations(store.db, quotation, {*ids, *derived_memories})
     entries = log.filter_with_content(
-        store.db, {*_find_traces(store.db, erased_memories, quotation), *quotations.entries}
+        store.db, {*find_traces(store.db, erased_memories, quotation), *quotations.entries}
     )
     reason = "what it repeated was erased elsewhere"
     erasures = make_erasures(store, factory, list(derived_memories.values()), store.db, reason)
@@ -176,35 +121,10 @@ def clean_backups(store: Store, factory: EventFactory, erased_ids: Sequence[str]
         list(_clean_backups(store, factory, plan, Quotation.of(texts), []))
 
 
-def collect_with_derived(store: Store, targets: Targets) -> list[Memory]:
-    """Return the memories of a target and all memories derived from them."""
-    by_id = {memory.id: memory for memory in targets.memories}
-    return list({**by_id, **{memory.id: memory for id in by_id for memory in _find_derived(store, id)}}.values())
-
-
-def _plan(store: Store, factory: EventFactory, targets: Targets, reason: str) -> ErasurePlan:
-    erased_memories = collect_with_derived(store, targets)
-    ids = [memory.id for memory in erased_memories]
-    texts = sorted(load_texts_and_details(store.db, ids) | set(targets.texts))
-    quotation, reason = Quotation.of(texts), factory.redact(reason)
-    places = list(_list_outside(erased_memories, quotation))
-    if reason and quotation.find_runs(reason):
-        reason = ""
-        places.append(
-            ErasedLocation(name="reason", state="done", detail="not recorded, because it quotes the erased text")
-        )
-    return ErasurePlan(
-        batch=f"{BATCH_PREFIX}{secrets.token_hex(6)}", at=format_timestamp(factory.clock()), actor=factory.writer.actor,
-        channel=factory.writer.channel, session=factory.writer.session_id, reason=reason,
-        memories=tuple(memory.id for memory in erased_memories), texts=tuple(texts), places=tuple(places),
-        entries=tuple(sorted({*targets.entries, *_find_traces(store.db, erased_memories, quotation)})),
-    )  # fmt: skip
-
-
 def carry_out(
     store: Store,
     factory: EventFactory,
-    note: unfinished.ErasureNote,
+    note: ErasureNote,
     plan: ErasurePlan,
     quotation: Quotation,
     home: Path | None,
@@ -238,7 +158,7 @@ def carry_out(
         places += _clean_backups(store, factory, plan, quotation, pieces)
         is_folded = store.try_checkpoint()
         holders = tuple(holder for place in remaining for holder in place.holders)
-        places += _check_files(store, home, quotation, pieces, is_folded=is_folded, holders=holders)
+        places += residue.check_files(store, home, quotation, pieces, is_folded=is_folded, holders=holders)
     else:
         is_folded = True
         places += store.clear_residue(plan.at)
@@ -258,77 +178,14 @@ def _collect_entries(db: Database, plan: ErasurePlan, quotations: Quotations, qu
     return log.filter_with_content(db, entries | questions)
 
 
-def load_ignoring_rollbacks(db: Database, memory_id: str) -> Memory | None:
-    """Load a memory as if no rollback had happened, because a rollback leaves its texts in the log."""
-    return fold_memory(
-        event for event in log.read_events_about(db, memory_id) if not isinstance(event.fact, MemoryRolledBack)
-    )
-
-
-def _find_derived(store: Store, memory_id: str) -> list[Memory]:
-    """Find all memories derived from a memory, directly or indirectly, and its published copies."""
-    derived_memories: dict[str, Memory] = {}
-    queue = [memory_id]
-    while queue:
-        source = queue.pop()
-        published_copies = memories.get_all(store.db, log.find_published_copies(store.db, source))
-        for memory in [*memories.find_derived(store.db, source), *published_copies]:
-            if memory.id not in derived_memories and memory.id != memory_id:
-                derived_memories[memory.id] = memory
-                queue.append(memory.id)
-    return list(derived_memories.values())
-
-
-def load_texts(db: Database, memory_ids: Iterable[str]) -> set[str]:
-    """Load every text that these memories ever had, including conflicting edits and rolled back versions."""
-    facts = [event.fact for memory_id in memory_ids for event in log.read_events_about(db, memory_id)]
-    return {fact.text for fact in facts if isinstance(fact, MemoryRemembered | MemoryRevised) and fact.text}
-
-
-def load_texts_and_details(db: Database, memory_ids: Iterable[str]) -> set[str]:
-    """Load all that these memories ever said, also metadata and parts of traces, without common words and phrases."""
-    ids = list(memory_ids)
-    facts = [event.fact for memory_id in ids for event in log.read_events_about(db, memory_id)]
-    values = {value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(value, str)}
-    traces = [trace for fact in facts if (trace := getattr(fact, "trace", None))]
-    parts = {part for trace in traces for part in (trace.action, trace.reasoning, trace.result)}
-    details = [(value, FEWEST_WORDS_OF_METADATA) for value in values] + [
-        (part, FEWEST_WORDS_OF_A_TRACE) for part in parts
-    ]
-    telling = {text for text, fewest in details if len(text.split()) >= fewest or _is_unusual(text)}
-    return load_texts(db, ids) | telling
-
-
 def load_from_backups(store: Store, memory_ids: Sequence[str]) -> set[str]:
     """Load all that these memories say in the backups beside a store."""
     texts: set[str] = set()
-    for file in list_backups(store):
+    for file in residue.list_backups(store):
         # What cannot be opened is reported when it is cleaned, and by the doctor; restoring it applies the erasure.
         with suppress(StoreError, *integrity.DAMAGE_ERRORS), Sqlite.open_for_reading(file) as copy:
             texts |= load_texts_and_details(copy, memory_ids)
     return texts
-
-
-def _is_unusual(word: str) -> bool:
-    return len(word) >= SHORTEST_NAME and any(map(str.isdigit, word))
-
-
-def _find_traces(db: Database, erased_memories: Sequence[Memory], quotation: Quotation) -> set[EventId]:
-    """Find the observations that memories were learned from, and the queries they answered that repeat their words."""
-    sources = {EventId(source.event) for memory in erased_memories for source in memory.sources if source.event}
-    ids = [memory.id for memory in erased_memories]
-    questions = receipts.find_queries(db, ids)
-    return sources | {
-        entry
-        for entry, question in questions
-        if quotation.matches_question(question) or _asks_in_own_words(db, question, quotation, ids)
-    }
-
-
-def _asks_in_own_words(db: Database, question: str, quotation: Quotation, ids: Sequence[str]) -> bool:
-    """Whether a question has a word that only the erased memories have: it would still say what they were about."""
-    own_words = quotation.list_words().intersection(list_content_words(question))
-    return any(not db.index.is_word_elsewhere(word, ids) for word in own_words)
 
 
 def make_erasures(
@@ -433,25 +290,15 @@ def _report_remaining(quotations: Quotations) -> Iterator[ErasedLocation]:
         yield ErasedLocation(name=f"log entry {entry.id}", state="remains", detail=detail, holders=(entry.id,))
 
 
-def list_backups(store: Store) -> list[Path]:
-    """List the backups beside a store."""
-    return sorted((store.directory / BACKUP_FOLDER).glob("*.db")) if store.directory else []
-
-
-def name_backup(file: Path) -> str:
-    """Return how a receipt names a backup."""
-    return f"{BACKUP_FOLDER}/{file.name}"
-
-
 def _clean_backups(
     store: Store, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, pieces: list[str]
 ) -> Iterator[ErasedLocation]:
     """Erase from the backups beside the store."""
-    files = list_backups(store)
+    files = residue.list_backups(store)
     history = [event for memory_id in plan.memories if files for event in log.read_events_about(store.db, memory_id)]
     events = [event for event in history if isinstance(event.fact, MemoryErased)]
     for file in files:
-        name = name_backup(file)
+        name = residue.name_backup(file)
         try:
             with backup.open_backup(file) as copy:
                 yield from _clean_copy(copy, factory, plan, quotation, events, name)
@@ -483,67 +330,3 @@ def _is_in_log(file: Path, pieces: list[str]) -> bool:
     """Whether an entry that stays contains these pieces, with too few words to count as a quotation."""
     with Sqlite.open_for_reading(file) as copy:
         return log.contains_any(copy, pieces)
-
-
-def _check_files(
-    store: Store,
-    home: Path,
-    quotation: Quotation,
-    pieces: list[str],
-    *,
-    is_folded: bool,
-    holders: tuple[str, ...],
-) -> Iterator[ErasedLocation]:
-    """Search every file below the home directory, after the write-ahead log was merged into the database.
-
-    ``holders`` are the entries of the store that still contain the text, as the receipt already says.
-    """
-    assert store.directory is not None
-    store_files = [store.directory / f"{FILE}{suffix}" for suffix in ("", "-wal", "-shm")]
-    if not is_folded:
-        yield ErasedLocation(name="files", state="pending", detail=PAGES_IN_USE)
-    elif any(residue.contains_any(file, pieces) for file in store_files) and not log.contains_any(store.db, pieces):
-        is_in_header = log.is_in_header(store.db, pieces)
-        detail = IN_A_HEADER if is_in_header else UNUSED_PAGES
-        yield ErasedLocation(name="files", state="remains", detail=detail)
-    elif holders:
-        detail = f"{FILE} contains what is listed above"
-        yield ErasedLocation(name="files", state="remains", detail=detail, holders=holders)
-    else:
-        yield ErasedLocation(name="files", state="done", detail="no byte of it is left")
-    for file in residue.find_remaining_files(home, quotation, pieces, [*store_files, *list_backups(store)]):
-        name = str(file.relative_to(home))
-        yield ErasedLocation(name=name, state="remains", detail=_advise(file, home), file=name)
-
-
-def _advise(file: Path, home: Path) -> str:
-    if not os.access(file, os.R_OK):
-        return "cannot be read and may contain it; check that file"
-    if file.is_relative_to(home / "index"):
-        return "code in a working tree contains it; this index of it can be deleted at any time"
-    if file.name.startswith(FILE):
-        return "another store contains it; erase it there: hivemind --store NAME erase ID"
-    return "quotes the erased text; edit or delete that file"
-
-
-def _list_outside(erased_memories: list[Memory], quotation: Quotation) -> Iterator[ErasedLocation]:
-    """List copies outside our reach, so that a person can delete them; the list must not repeat the text itself."""
-    sources = [source for memory in erased_memories for source in memory.sources]
-    places = [
-        (f"{source.actor or 'agent'} transcript", f"session {source.session_id}")
-        for source in sources
-        if source.session_id
-    ]
-    places += [
-        (source.file, f"lines {(LINE_NUMBERS.fullmatch(source.lines) and source.lines) or 'unknown'}")
-        for source in sources
-        if source.file
-    ]
-    places += [("exports", "files you exported, backups kept elsewhere")]
-    if any(memory.scope is Scope.TEAM for memory in erased_memories):
-        places += [("backups of teammates", "copies that others made of their stores; they have to erase it there")]
-    for place in dict.fromkeys(places):
-        name, detail = place
-        if quotation.find_runs(name) or quotation.find_runs(detail):
-            name, detail = "a source", "not named here, because its name quotes the erased text"
-        yield ErasedLocation(name=name, state="outside", detail=detail)
