@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -125,8 +125,8 @@ def summarise_command(command: click.Command) -> str:
     return SUMMARY_END.split(command.help or "")[0]
 
 
-def wants(name: str) -> bool:
-    """Whether --json, --quiet or --debug was given, before the command or after it."""
+def wants(name: Literal["json", "quiet"]) -> bool:
+    """Whether --json or --quiet was given, before the command or after it."""
     ctx = click.get_current_context(silent=True)
     return bool(ctx and ctx.meta.get(name))
 
