@@ -95,18 +95,18 @@ def _brief(mind: Hivemind, request: HookRequest) -> str:
     return "\n\n".join(filter(None, (mind.brief().text, _take_login_notice(Path(home)))))
 
 
-def _take_login_notice(home: Path) -> str:
+def _take_login_notice(home: Path) -> str | None:
     """Return that the person must sign in to the hub again, once; a hook never opens a browser."""
     file = home / HUB_FILE
     if not file.exists():
-        return ""
+        return None
     # Not at the top: most people have no hub.
     from hivemind.sync.hub_client import take_notice
 
     # On a read-only disk it could not be told once.
     with suppress(OSError):
         return take_notice(file)
-    return ""
+    return None
 
 
 def _tell(request: HookRequest, cues: Sequence[str], reply: ActionReply) -> str:

@@ -51,7 +51,7 @@ def hubs(empty_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
     """Two hubs that started at once on a database in which nothing was, and the first tokens they printed."""
     monkeypatch.setenv("HIVEMIND_MODEL", "none")
 
-    def start(_: int) -> tuple[Host, str]:
+    def start(_: int) -> tuple[Host, str | None]:
         host = Host.open(empty_database)
         return host, host.create_first_team()
 

@@ -115,7 +115,7 @@ def private_leaks_past_the_database() -> list[Change]:
     def append(db: Database, device: str, events: Any) -> Any:
         return real(db, device, [dataclasses.replace(event, scope="team") for event in events])
 
-    return [(log, "append", append), (exchange, "_find_refusal", lambda store, member, entry: "")]
+    return [(log, "append", append), (exchange, "_find_refusal", lambda store, member, entry: None)]
 
 
 def private_ids_leak() -> list[Change]:
@@ -162,8 +162,8 @@ def refusals_are_forgotten() -> list[Change]:
     """What was refused counts when it is sent again."""
     find_known, reason_against = log.find_known_ids, exchange._find_refusal
 
-    def reason(store: Store, member: Any, entry: wire.WireEntry) -> str:
-        return "" if find_known(store.db, [entry.header.id]) else reason_against(store, member, entry)
+    def reason(store: Store, member: Any, entry: wire.WireEntry) -> str | None:
+        return None if find_known(store.db, [entry.header.id]) else reason_against(store, member, entry)
 
     return [(log, "find_known_ids", lambda db, ids: set()), (exchange, "_find_refusal", reason)]
 
@@ -175,7 +175,7 @@ def refusals_have_no_effect() -> list[Change]:
 
 def everybody_judges() -> list[Change]:
     """The hub lets anybody approve, reject and erase."""
-    return [(exchange, "check_rights", lambda store, member, event: "")]
+    return [(exchange, "find_missing_right", lambda store, member, event: None)]
 
 
 def refused_erasures_stay() -> list[Change]:

@@ -263,10 +263,11 @@ def list_removed_devices(db: Database) -> dict[str, str]:
     return {row[0]: row[1] for row in db.execute("SELECT chain, at FROM removed_devices")}
 
 
-def find_token_of_device(db: Database, chain: str) -> str:
-    """Return the id of the token with which a device last said hello; empty if unknown or of an identity provider."""
+def find_token_of_device(db: Database, chain: str) -> str | None:
+    """Return the id of the token with which a device last said hello; None if unknown or of an identity provider."""
     sql = "SELECT t.id FROM device_logins l JOIN tokens t ON t.id = l.token WHERE l.chain = ? AND t.revoked_at = ''"
-    return str(db.value(sql, chain) or "")
+    token = db.value(sql, chain)
+    return None if token is None else str(token)
 
 
 def repeat_removals(db: Database, events: Iterable[Event]) -> None:

@@ -139,7 +139,7 @@ class TeamAdmin:
     def _remove(self, devices: list[Device], tokens: Sequence[str]) -> Removal:
         db = self._store.db
         with db.transaction():
-            used_tokens = {access.find_token_of_device(db, device.id) for device in devices} - {""}
+            used_tokens = filter(None, [access.find_token_of_device(db, device.id) for device in devices])
             revoked_tokens = tuple(sorted({*tokens, *used_tokens}))
             for device in devices:
                 access.remove_device(db, device.id, self._context.now)

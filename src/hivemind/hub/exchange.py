@@ -248,11 +248,11 @@ def _make_refusal(refusals: Sequence[tuple[str, str]], now: str) -> Event:
     )  # fmt: skip
 
 
-def _find_refusal(store: Store, member: TeamMember, entry: WireEntry) -> str:
-    """Return why the hub refuses an entry; empty if it accepts it, or if the entry has no content any more."""
+def _find_refusal(store: Store, member: TeamMember, entry: WireEntry) -> str | None:
+    """Return why the hub refuses an entry; None if it accepts it, or if the entry has no content any more."""
     event = entry.event
     if event is None:
-        return ""
+        return None
     # Raised, not refused: a refusal is final, and an upgraded hub can take the entry.
     if isinstance(event.fact, UnknownFact):
         raise Refused(f"this hub does not know {event.fact.name}; upgrade it with 'pip install -U hivemind-memory'")
@@ -260,7 +260,7 @@ def _find_refusal(store: Store, member: TeamMember, entry: WireEntry) -> str:
         return "only entries about the team's memories are shared"
     if member.is_agent and event.channel.trust is Trust.HIGH:
         return "an agent's token may not write as a person"
-    return check_rights(store, member, event) or _find_exclusion(store, event)
+    return find_missing_right(store, member, event) or _find_exclusion(store, event)
 
 
 def check_quota(store: Store, history: LogHistory | None, events: Iterable[Event]) -> None:
@@ -294,14 +294,14 @@ def hold_edits(store: Store, history: LogHistory | None, member: TeamMember, eve
     Store.record(store, holds)
 
 
-def check_rights(store: Store, member: TeamMember, event: Event) -> str:
-    """Return why a member may not record an event; empty if they may, or if it is not of scope team."""
+def find_missing_right(store: Store, member: TeamMember, event: Event) -> str | None:
+    """Return why a member may not record an event; None if they may, or if it is not of scope team."""
     if event.scope is not Scope.TEAM:
-        return ""
+        return None
     if not member.may_write:
         return member.read_only_rule
     if isinstance(event.fact, REVIEWER_FACTS):
-        return "" if member.may_review else REVIEWERS_DECIDE
+        return None if member.may_review else REVIEWERS_DECIDE
     match event.fact:
         case EditHeld():
             return "only the hub holds edits"
@@ -311,17 +311,17 @@ def check_rights(store: Store, member: TeamMember, event: Event) -> str:
             return member.find_erasure_rule(sync_state.find_author(store.db, event.about))
         case MemoryRevised() | MemoryRetracted() | MemoryAnnotated() if member.is_agent:
             is_above = any(memory.trust > event.channel.trust for memory in memories.get_all(store.db, [event.about]))
-            return "it is of higher trust than an agent has" if is_above else ""
+            return "it is of higher trust than an agent has" if is_above else None
         case _:
-            return ""
+            return None
 
 
-def _find_exclusion(store: Store, event: Event) -> str:
+def _find_exclusion(store: Store, event: Event) -> str | None:
     if not is_written(event.fact):
-        return ""
+        return None
     is_claim = isinstance(event.fact, MemoryRemembered | MemoryRevised)
     refusal = store.load_gate().find_refusal(
         iterate_text(event.fact), event.repo,
         by_person=event.channel is Channel.PERSON or not is_claim, besides="" if is_claim else event.about,
     )  # fmt: skip
-    return refusal.rule if refusal else ""
+    return refusal.rule if refusal else None

@@ -116,15 +116,15 @@ class Host:
         """The URL of the identity provider; empty without."""
         return self._issuer.url if self._issuer else ""
 
-    def create_first_team(self) -> str:
-        """Create the first team and return its admin's token; empty if there are teams already."""
+    def create_first_team(self) -> str | None:
+        """Create the first team and return its admin's token; None if there are teams already."""
         with self.database.connect_without_team() as db:
             is_new = not access.has_teams(db)
         try:
-            return self.create_team(FIRST_TEAM) if is_new else ""
+            return self.create_team(FIRST_TEAM) if is_new else None
         except InvalidInput:
             # Another hub that started at the same moment has created it.
-            return ""
+            return None
 
     def create_team(self, name: str) -> str:
         """Create a team and return its admin's token, which cannot be read again."""

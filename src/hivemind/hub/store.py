@@ -337,7 +337,7 @@ class HubStore(Store):
         events = list(events)
         if self.member:
             for event in events:
-                if reason := exchange.check_rights(self, self.member, event):
+                if reason := exchange.find_missing_right(self, self.member, event):
                     raise Refused(reason)
         exchange.check_quota(self, self.history, events)
         recorded_events = super().record(events)

@@ -192,17 +192,17 @@ def lock_credentials(file: Path, *, is_waiting: bool = True) -> Iterator[None]:
         yield
 
 
-def take_notice(file: Path) -> str:
-    """Return what an agent should tell its person about the login; empty if nothing, or if one was told before."""
+def take_notice(file: Path) -> str | None:
+    """Return what an agent should tell its person about the login; None if nothing, or if one was told before."""
     try:
         with lock_credentials(file, is_waiting=False):
             credentials = load_credentials(file)
             if not credentials or not credentials.login or not credentials.login.is_ended or credentials.login.is_told:
-                return ""
+                return None
             save_credentials(file, credentials.with_login(is_told=True))
     # Somebody renews or signs in at this moment.
     except BlockingIOError:
-        return ""
+        return None
     return describe_ended(credentials.url)
 
 
