@@ -1,7 +1,7 @@
 """Find candidates: visible passages that match a question, its spelling corrected, by their words or their meaning."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from string import ascii_lowercase
@@ -44,9 +44,10 @@ class Candidate(NamedTuple):
     meaning: float | None
     """The cosine to the question; none without a model, or where the passage has no vector yet."""
 
-    def share_words(self, words: list[str]) -> float:
-        """Return the share of these words that occur in the passage or beside it, such as in its tags."""
-        return measure_share(words, f"{self.passage.text} {self.passage.context}")
+
+def measure_word_shares(words: list[str], candidates: Iterable[Candidate]) -> Iterator[float]:
+    """Yield for each candidate the share of these words that its passage has, or its context such as its tags."""
+    return (measure_share(words, f"{passage.text} {passage.context}") for passage, _ in candidates)
 
 
 def find_candidates(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[Candidate]:

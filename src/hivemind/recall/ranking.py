@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
@@ -13,9 +13,9 @@ from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
 from hivemind.model.timestamps import find_time_window, format_date
-from hivemind.recall.candidates import PASTED_CHARACTERS, Candidate
+from hivemind.recall.candidates import PASTED_CHARACTERS, Candidate, measure_word_shares
 from hivemind.recall.confidence import SURE, measure_confidence, repeat_rare_words
-from hivemind.store.database import Database
+from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
 from hivemind.text.tokenise import SHORTEST_STEM, extract_phrases, extract_terms, is_beyond_latin
@@ -59,6 +59,8 @@ IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\(|::|\.\w+\(|\w/\w+\.\w")
 
 Window = tuple[str, str] | None
 """The start and end of the time that a question names, if it names one."""
+Factor = tuple[str, float, str]
+"""The name of a factor, the factor and its reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +91,25 @@ class Ranked(NamedTuple):
     """The cosine of its closest passage."""
     lift: float
     """How much of the score is due to a closer neighbour in its session."""
+    factors: list[Factor]
+    """What raises or lowers the score besides its text."""
+
+
+class _LoadedPlace(NamedTuple):
+    """A place of the ranking with its memory."""
+
+    place: Ranked
+    memory: Memory
+    is_valid: bool
+    """At the time that the answer is about."""
 
 
 def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION) -> list[Ranked]:
     """Sort the memories of the candidates by how well they match, best first."""
     # BM25 scores have no fixed scale, so they are compared with the best of this query.
     most_words = max((candidate.passage.score for candidate in candidates), default=0.0) or 1.0
-    weight = weigh_words(query, candidates, fusion)
+    terms = extract_terms(query.text)
+    weight = _weigh_words(query.text, terms, candidates, fusion)
     # A pasted text matches long memories for good reason.
     penalty = fusion.passages_penalty if len(query.text) <= PASTED_CHARACTERS else 0.0
     window = find_time_window(query.text, query.now)
@@ -105,11 +119,9 @@ def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION)
     lifts = _measure_lifts(candidates)
     # While others have a vector, a passage without one counts by its words; by the rest of its score it would be last.
     has_vectors = any(candidate.meaning is not None for candidate in candidates)
-    terms = extract_terms(query.text) if has_vectors else []
+    counted_terms = terms if has_vectors else []
     places = [
-        _score(
-            of_memory, most_words, weight, penalty, lifts.get(of_memory[0].passage.memory, 0.0), query, window, terms
-        )
+        _score(of_memory, most_words, weight, penalty, lifts, query, window, counted_terms)
         for of_memory in passages.values()
     ]
     # Sorting is stable, so the newer of two equal scores stays first.
@@ -131,7 +143,6 @@ def load_hits(
     ``size`` is how many passages the question was compared with by meaning; without it, the caller judges the hits.
     ``rank_word`` says how common a word is; it has no rank for a rare one.
     """
-    window = find_time_window(query.text, query.now)
     words = extract_terms(query.text)
     if rank_word:
         words = repeat_rare_words(words, rank_word)
@@ -143,54 +154,57 @@ def load_hits(
         loaded_memories = _load_memories(db, query, [place.candidate.passage.memory_id for place in page])
         # With as_of, a memory may not have existed yet, or not have been current.
         current = [
-            (place, memory) for place in page if (memory := loaded_memories.get(place.candidate.passage.memory_id))
+            _LoadedPlace(place, memory, query.is_valid(memory))
+            for place in page
+            if (memory := loaded_memories.get(place.candidate.passage.memory_id))
         ]
         # What is valid comes first, however well the others match.
-        current.sort(key=lambda row: not query.is_valid(row[1]))
+        current.sort(key=lambda row: not row.is_valid)
         confidences = [None] * len(current) if size is None else _measure_confidences(current, best, words, query, size)
-        for (place, memory), confidence in zip(current, confidences, strict=True):
+        for (place, memory, is_valid), confidence in zip(current, confidences, strict=True):
             is_sure = is_sure and (confidence is None or confidence >= SURE)
             detail = query.detail if is_sure else Detail.HEADLINE
             yield Hit(
                 memory=memory,
                 passage=_select_text(memory, place.candidate.passage.text, detail),
                 score=place.score,
-                signals=tuple(_explain(place, query, window)),
+                signals=tuple(_explain(place)),
                 labels=build_labels(memory, query),
                 is_sure=is_sure,
                 confidence=confidence,
-                is_valid=query.is_valid(memory),
+                is_valid=is_valid,
             )
 
 
 def _measure_confidences(
-    page: Sequence[tuple[Ranked, Memory]], best: float, words: list[str], query: Query, size: int
+    page: Sequence[_LoadedPlace], best: float, words: list[str], query: Query, size: int
 ) -> list[float]:
     """Return the confidence of each hit: its own, raised where the question names a memory."""
-    confidences = [_measure_own_confidence(place, best, words, size) for place, _ in page]
-    confidences = _doubt_other_numbers(page, confidences, words)
+    candidates = [row.place.candidate for row in page]
+    shares = list(measure_word_shares(words, candidates))
+    confidences = [
+        _measure_own_confidence(row.place, best, share, size) for row, share in zip(page, shares, strict=True)
+    ]
+    confidences = _doubt_other_numbers(candidates, confidences, words)
     # Who quotes a phrase asks for what has it.
     if phrases := [phrase.lower() for phrase in extract_phrases(query.text)]:
-        texts = [place.candidate.passage.text.lower() for place, _ in page]
+        texts = [candidate.passage.text.lower() for candidate in candidates]
         confidences = [
             max(own, SURE) if all(phrase in text for phrase in phrases) else own
             for own, text in zip(confidences, texts, strict=True)
         ]
     # A tag alone does not make an answer, so something must be sure by itself.
     if max(confidences, default=0.0) >= SURE:
-        named_positions = [position for position, (_, memory) in enumerate(page) if _is_named(memory, words)]
+        named_positions = [position for position, row in enumerate(page) if _is_named(row.memory, words)]
         # What matches better than an answer is one too.
         last_named = max(named_positions, default=-1)
         confidences = [max(own, SURE) if position <= last_named else own for position, own in enumerate(confidences)]
-    return [
-        own if query.is_valid(memory) else min(own, HIGHEST_UNSURE)
-        for own, (_, memory) in zip(confidences, page, strict=True)
-    ]
+    return [own if row.is_valid else min(own, HIGHEST_UNSURE) for own, row in zip(confidences, page, strict=True)]
 
 
-def _measure_own_confidence(place: Ranked, best: float, words: list[str], size: int) -> float:
+def _measure_own_confidence(place: Ranked, best: float, share: float, size: int) -> float:
     """Return the confidence of one hit; what stands beside something closer is near too, but not sure for that."""
-    share, behind_best = place.candidate.share_words(words), best - place.score
+    behind_best = best - place.score
     own = measure_confidence(place.meaning, behind_best, share, size, place.words)
     if place.meaning is None or not place.lift:
         return own
@@ -198,14 +212,12 @@ def _measure_own_confidence(place: Ranked, best: float, words: list[str], size: 
     return max(own, min(HIGHEST_UNSURE, measure_confidence(lifted, behind_best, share, size)))
 
 
-def _doubt_other_numbers(
-    page: Sequence[tuple[Ranked, Memory]], confidences: list[float], words: list[str]
-) -> list[float]:
+def _doubt_other_numbers(candidates: Sequence[Candidate], confidences: list[float], words: list[str]) -> list[float]:
     """Make hits unsure that lack a number of the question which a better hit has: of service 17, not of 18."""
     numbers = [word for word in words if word.isdigit()]
     if not numbers:
         return confidences
-    shares = [place.candidate.share_words(numbers) for place, _ in page]
+    shares = list(measure_word_shares(numbers, candidates))
     return [
         min(confidence, HIGHEST_UNSURE) if share < max(shares[: position + 1]) else confidence
         for position, (share, confidence) in enumerate(zip(shares, confidences, strict=True))
@@ -218,9 +230,10 @@ def _is_named(memory: Memory, words: Sequence[str]) -> bool:
     A person tags a note "conventions" so that a question about conventions gets it. A kind in the singular does not
     count: "fix the build" does not ask for every fix.
     """
-    names = (*memory.tags, memory.subject, memory.kind.plural)
-    parts = [part for name in names if name for part in extract_terms(name)]
-    return any(_is_same_word(word, part) for word in words for part in parts)
+    names = [part for name in (*memory.tags, memory.subject) if name for part in extract_terms(name)]
+    # The plural of a kind is a single word.
+    names.append(memory.kind.plural)
+    return any(_is_same_word(word, name) for word in words for name in names)
 
 
 def _is_same_word(word: str, other: str) -> bool:
@@ -245,7 +258,7 @@ def _score(
     most_words: float,
     weight: float,
     penalty: float,
-    lift: float,
+    lifts: Mapping[int, float],
     query: Query,
     window: Window,
     terms: list[str],
@@ -261,17 +274,19 @@ def _score(
         words = sum(best_scores) / len(best_scores)
         meaning = max((candidate.meaning for candidate in passages if candidate.meaning is not None), default=None)
     words /= most_words
+    lift = lifts.get(best.passage.memory, 0.0)
     score = weight * words - penalty * math.log(min(len(passages), MOST_PENALISED))
     if meaning is not None:
         lift *= (1 - weight) / (SAME_COSINE - UNRELATED_COSINE)
         score += (1 - weight) * _rescale(meaning) + lift
     else:
-        score += (1 - weight) * best.share_words(terms)
+        score += (1 - weight) * next(measure_word_shares(terms, [best]))
+    factors = _list_factors(best.passage, query, window)
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
-        for _, factor, _ in _factors(best, query, window):
+        for _, factor, _ in factors:
             score, lift = score * factor, lift * factor
-    return Ranked(best, round(score, 4), words, meaning, round(lift, 4))
+    return Ranked(best, round(score, 4), words, meaning, round(lift, 4), factors)
 
 
 def _measure_lifts(candidates: Sequence[Candidate]) -> dict[int, float]:
@@ -303,7 +318,7 @@ def _fit(candidate: Candidate, most_words: float, weight: float) -> float:
     return weight * words + (1 - weight) * _rescale(candidate.meaning or UNRELATED_COSINE)
 
 
-def _explain(place: Ranked, query: Query, window: Window) -> Iterator[Signal]:
+def _explain(place: Ranked) -> Iterator[Signal]:
     """List the reasons for a rank; made only for the hits that are shown."""
     if place.words:
         which = "the most significant words of" if place.words > 0.6 else "words with"
@@ -314,7 +329,7 @@ def _explain(place: Ranked, query: Query, window: Window) -> Iterator[Signal]:
         yield Signal(name="meaning", score=place.meaning, why=f"is {how} the question in meaning")
     if place.lift:
         yield Signal(name="neighbour", score=place.lift, why="was stored next to something closer in its session")
-    for name, factor, why in _factors(place.candidate, query, window):
+    for name, factor, why in place.factors:
         yield Signal(name=name, score=factor, why=why)
 
 
@@ -323,9 +338,8 @@ def _rescale(cosine: float) -> float:
     return (cosine - UNRELATED_COSINE) / (SAME_COSINE - UNRELATED_COSINE)
 
 
-def _factors(candidate: Candidate, query: Query, window: Window) -> list[tuple[str, float, str]]:
-    """List what raises or lowers a memory's score besides its text, as name, factor and reason."""
-    passage = candidate.passage
+def _list_factors(passage: PassageHit, query: Query, window: Window) -> list[Factor]:
+    """List what raises or lowers a memory's score besides its text."""
     factors = [("trust", TRUST_FACTORS[passage.trust], TRUST_REASONS[passage.trust])]
     if passage.kind in EPISODIC_KINDS and Kind.TRACE not in query.kinds:
         factors.append(("kind", EPISODIC_FACTOR, "is about a single session"))
@@ -366,16 +380,15 @@ def build_labels(memory: Memory, query: Query) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def weigh_words(query: Query, candidates: Sequence[Candidate], fusion: Fusion = FUSION) -> float:
+def _weigh_words(question: str, terms: list[str], candidates: Sequence[Candidate], fusion: Fusion) -> float:
     """Return the weight of words for this question, between 0 and 1."""
     by_words = sorted(candidates, key=lambda candidate: candidate.passage.score, reverse=True)[:LOOKED_AT]
     # Scores of words are relative to the best, so a candidate with one common word of five would count fully.
-    terms = extract_terms(query.text)
-    shares = (candidate.share_words(terms) for candidate in by_words if candidate.passage.score > 0)
+    shares = measure_word_shares(terms, (candidate for candidate in by_words if candidate.passage.score > 0))
     shared_words_factor = FEWEST_WORDS_FACTOR + (1 - FEWEST_WORDS_FACTOR) * max(shares, default=0.0)
-    if is_beyond_latin(query.text):
+    if is_beyond_latin(question):
         return OTHER_SCRIPT_WEIGHT * shared_words_factor
-    if IDENTIFIER.search(query.text):
+    if IDENTIFIER.search(question):
         return fusion.prose_weight * shared_words_factor
     by_meaning = sorted(candidates, key=lambda candidate: candidate.meaning or 0.0, reverse=True)[:LOOKED_AT]
     texts = {candidate.passage.text[:CHARACTERS_LOOKED_AT] for candidate in (*by_words, *by_meaning)}

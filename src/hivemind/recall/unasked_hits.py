@@ -15,7 +15,7 @@ from hivemind.model.commands import find_command_purposes, find_purposes
 from hivemind.model.memory import Kind, Memory, Trust
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.model.timestamps import format_timestamp, parse_timestamp
-from hivemind.recall.candidates import Candidate, find_candidates, read_closest
+from hivemind.recall.candidates import Candidate, find_candidates, measure_word_shares, read_closest
 from hivemind.recall.confidence import compute_needed_cosine
 from hivemind.recall.conflicting_hits import join_sides
 from hivemind.recall.ranking import build_labels, load_hits, rank
@@ -235,12 +235,11 @@ def _find_by_meaning(
 ) -> list[Candidate]:
     """Find passages that share words with the prompt and are closer in meaning than chance would have it."""
     terms = extract_terms(query.text)
+    candidates = [candidate for candidate in find_candidates(db, query, meaning) if candidate.meaning is not None]
     return [
         candidate
-        for candidate in find_candidates(db, query, meaning)
-        if candidate.meaning is not None
-        and (count := _count_shared_words(terms, candidate)) >= FEWEST_SHARED_WORDS
-        and _is_near(candidate.meaning, count / len(terms), db.index.size)
+        for candidate, count in zip(candidates, _count_shared_words(terms, candidates), strict=True)
+        if count >= FEWEST_SHARED_WORDS and _is_near(candidate.meaning or 0.0, count / len(terms), db.index.size)
     ]
 
 
@@ -252,12 +251,12 @@ def _is_near(cosine: float, word_share: float, size: int) -> bool:
 
 def _share_words(query: Query, candidates: Sequence[Candidate]) -> bool:
     terms = extract_terms(query.text)
-    return any(_count_shared_words(terms, candidate) >= FEWEST_SHARED_WORDS for candidate in candidates)
+    return any(count >= FEWEST_SHARED_WORDS for count in _count_shared_words(terms, candidates))
 
 
-def _count_shared_words(terms: list[str], candidate: Candidate) -> int:
-    """Count the words of the prompt that occur in a passage or in its context, such as its tags."""
-    return round(candidate.share_words(terms) * len(terms))
+def _count_shared_words(terms: list[str], candidates: Iterable[Candidate]) -> Iterator[int]:
+    """Count for each candidate the words of the prompt that its passage has, or its context such as its tags."""
+    return (round(share * len(terms)) for share in measure_word_shares(terms, candidates))
 
 
 def _is_about(prompt: str, passage: str) -> bool:
