@@ -2,7 +2,7 @@
 
 from hivemind.memory.contradiction import Conflict, find_statement_conflict
 from hivemind.memory.statements import parse_statements
-from hivemind.text.imprint import normalise
+from hivemind.text.excluded_text import normalise
 
 
 def find_conflict(newer: str, older: str) -> Conflict | None:

@@ -20,7 +20,7 @@ from hivemind.code.index import CodeIndex
 from hivemind.code.index_database import select
 from hivemind.code.index_reading import split_identifier
 from hivemind.model.code import Symbol
-from hivemind.text.tokenise import extract_terms
+from hivemind.text.search_terms import extract_terms
 from lab.benchmarks.content import rank_by_content, read_documents
 from lab.benchmarks.measure import quantiles
 from lab.benchmarks.related import walk

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hivemind.text.tokenise import extract_terms, split_passages
+from hivemind.text.search_terms import extract_terms, split_passages
 from lab.benchmarks.retrieval.sets import SETS, Case
 
 

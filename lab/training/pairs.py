@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hivemind.text.tokenise import MAX_PASSAGE_CHARACTERS, split_passages
+from hivemind.text.search_terms import MAX_PASSAGE_CHARACTERS, split_passages
 
 MAX_TEXT = MAX_PASSAGE_CHARACTERS
 """Characters; training sees passages as long as those that the product embeds."""

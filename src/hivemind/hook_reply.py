@@ -14,7 +14,7 @@ from hivemind.model.memory import Channel, Writer
 from hivemind.paths import HUB_FILE, data_directory, has_sync
 from hivemind.recall.actions import ActionReply
 from hivemind.sessions import brief_marker
-from hivemind.text import cue_file
+from hivemind.text.cues import find_root, forget_session, mark_answered
 from hivemind.text.untrusted import parse_json
 
 LONGEST_WAIT_SECONDS = 0.3
@@ -89,7 +89,7 @@ def _brief(mind: Hivemind, request: HookRequest) -> str:
         with suppress(OSError):
             brief_marker.mark_briefed(home, request.session)
     # A session that starts, or goes on after a compaction, has not heard what it was told before.
-    cue_file.forget_session(home, request.session)
+    forget_session(home, request.session)
     if mind.learning.waits_to_learn():
         background.start("learn")
     return "\n\n".join(filter(None, (mind.brief().text, _take_login_notice(Path(home)))))
@@ -111,8 +111,8 @@ def _take_login_notice(home: Path) -> str | None:
 
 def _tell(request: HookRequest, cues: Sequence[str], reply: ActionReply) -> str:
     if reply.is_complete:
-        root = cue_file.find_root(str(request.directory or Path.cwd()))
+        root = find_root(str(request.directory or Path.cwd()))
         # Only saves the next hook the search; receipts say what was told.
         with suppress(OSError):
-            cue_file.mark_answered(data_directory(os.environ), root, request.session, cues)
+            mark_answered(data_directory(os.environ), root, request.session, cues)
     return reply.text

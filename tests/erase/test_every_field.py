@@ -15,7 +15,7 @@ from hivemind.model.claim import Claim
 from hivemind.model.codec import unpack_content
 from hivemind.model.memory import Channel, Writer
 from hivemind.text.escapes import decode
-from hivemind.text.imprint import MARK
+from hivemind.text.excluded_text import MARK
 from tests.command_line import run
 from tests.conftest import AGENT, Open, Tally
 from tests.erase.test_stays_out import OTHER, VALUE, hook, observed

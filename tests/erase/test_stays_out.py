@@ -17,7 +17,7 @@ from hivemind.model.scope import Repository
 from hivemind.sessions import spool
 from hivemind.settings import Settings
 from hivemind.store.store import Store
-from hivemind.text.imprint import MARK, ErasedTextFilter, make_imprint
+from hivemind.text.excluded_text import MARK, ErasedTextFilter, make_imprint
 from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open, Tally, git
 from tests.hub.hubs import Line, reviewer, writer

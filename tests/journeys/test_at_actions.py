@@ -16,7 +16,7 @@ from hivemind.maintenance import configuration
 from hivemind.model.memory import Kind
 from hivemind.model.scope import Scope
 from hivemind.recall.rendering import count_tokens
-from hivemind.text import cue_file
+from hivemind.text import cues
 from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Open, git
 
@@ -245,16 +245,16 @@ def test_the_cue_file_has_no_text_and_goes_with_the_memory_that_is_erased(
 ) -> None:
     memory = remember(open_mind, project, "Never run `make osprey` here", Kind.CONVENTION, links=["pay.py"])
     assert "osprey" in run_command("make osprey")
-    files = list((home / cue_file.FOLDER).iterdir())
+    files = list((home / cues.FOLDER).iterdir())
     assert files
     assert not [file for file in files if b"osprey" in file.read_bytes() or b"pay.py" in file.read_bytes()]
 
     run("erase", memory, "--yes")
 
-    assert not list((home / cue_file.FOLDER).iterdir())
+    assert not list((home / cues.FOLDER).iterdir())
     assert residue(home, b"Never run `make osprey`") == []
     assert run_command("make osprey", "s2") == ""
-    assert list((home / cue_file.FOLDER).iterdir()), "written again, without it"
+    assert list((home / cues.FOLDER).iterdir()), "written again, without it"
 
 
 def test_a_silent_hook_does_not_open_the_store(open_mind: Open, project: Path, home: Path) -> None:

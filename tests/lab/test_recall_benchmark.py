@@ -1,6 +1,6 @@
 """The notes that recall is measured on, and the comparison of answers before and after a change."""
 
-from hivemind.text.tokenise import extract_terms, measure_share, split_grams
+from hivemind.text.search_terms import extract_terms, measure_share, split_grams
 from lab.benchmarks.notes import NoteWriter
 from lab.evals.recall.answers import is_same
 

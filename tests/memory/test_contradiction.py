@@ -2,7 +2,7 @@
 
 import pytest
 
-from hivemind.text.imprint import digest_value, normalise
+from hivemind.text.excluded_text import digest_value, normalise
 from tests.conflicts import find_conflict
 
 

@@ -9,7 +9,7 @@ from hivemind.embedding.tokenizer import LONGEST_WORD_CHARACTERS, split_words
 from hivemind.memory.statements import parse_statements, search_terms
 from hivemind.sessions.redact import redact
 from hivemind.text.clean import neutralise
-from hivemind.text.tokenise import MAX_PASSAGE_CHARACTERS, split_passages
+from hivemind.text.search_terms import MAX_PASSAGE_CHARACTERS, split_passages
 from tests.conflicts import find_conflict
 from tests.hypothesis_profile import examples
 from tests.sessions.test_redact import SECRET_TEXTS

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope, connect
-from hivemind.low_priority import is_on_battery
+from hivemind.background import is_on_battery
 from hivemind.model.events import MemoriesRecalled, ObservationCompleted, ObservationMade
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel, Kind

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hivemind.sessions.action_cues import read_action
-from hivemind.text import cue_file, cues
+from hivemind.text import cues
 
 
 @pytest.mark.parametrize(
@@ -35,18 +35,18 @@ def test_an_error_is_the_same_whatever_its_numbers_and_folders_and_another_is_no
 
 def test_the_cue_file_finds_what_was_written_and_nothing_else_until_it_is_discarded(tmp_path: Path) -> None:
     home, root = str(tmp_path), "/somewhere"
-    assert cue_file.find_hits(home, root, "s1", ["c npm"]) is None
+    assert cues.find_hits(home, root, "s1", ["c npm"]) is None
 
-    cue_file.write(home, root, [f"c command{number}" for number in range(500)])
-    hits = cue_file.find_hits(home, root, "s1", ["c command7", "c other", "c command499"])
-    cue_file.mark_answered(home, root, "s1", ["c command7"])
+    cues.write_file(home, root, [f"c command{number}" for number in range(500)])
+    hits = cues.find_hits(home, root, "s1", ["c command7", "c other", "c command499"])
+    cues.mark_answered(home, root, "s1", ["c command7"])
 
     assert hits == ["c command7", "c command499"]
-    assert cue_file.find_hits(home, root, "s1", ["c command7"]) == []
-    assert cue_file.find_hits(home, root, "s2", ["c command7"]) == ["c command7"]
-    assert cue_file.find_hits(home, "/elsewhere", "s1", ["c command7"]) is None
-    cue_file.discard(home)
-    assert cue_file.find_hits(home, root, "s1", ["c command7"]) is None
+    assert cues.find_hits(home, root, "s1", ["c command7"]) == []
+    assert cues.find_hits(home, root, "s2", ["c command7"]) == ["c command7"]
+    assert cues.find_hits(home, "/elsewhere", "s1", ["c command7"]) is None
+    cues.discard_files(home)
+    assert cues.find_hits(home, root, "s1", ["c command7"]) is None
 
 
 def test_a_file_outside_the_working_tree_has_no_cue(tmp_path: Path) -> None:

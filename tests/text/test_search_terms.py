@@ -3,8 +3,15 @@
 import pytest
 
 from hivemind.recall.candidates import list_slips
+from hivemind.text.search_terms import (
+    fold,
+    is_beyond_latin,
+    measure_coverage,
+    split_grams,
+    split_identifiers,
+    split_pairs,
+)
 from hivemind.text.thesaurus import FILE, expand_question, expand_text, find_concepts, name_concepts
-from hivemind.text.tokenise import fold, is_beyond_latin, measure_coverage, split_grams, split_identifiers, split_pairs
 
 
 def test_scripts_without_spaces_are_split_into_overlapping_pairs() -> None:

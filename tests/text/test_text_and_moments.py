@@ -8,7 +8,7 @@ from hivemind.errors import InvalidInput
 from hivemind.model import timestamps
 from hivemind.model.ids import shorten_session_ids
 from hivemind.text.clean import MAX_TEXT_BYTES, first_line, neutralise, parse_tags, validate_label, validate_text
-from hivemind.text.tokenise import extract_phrases, extract_terms, split_identifiers, split_passages
+from hivemind.text.search_terms import extract_phrases, extract_terms, split_identifiers, split_passages
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

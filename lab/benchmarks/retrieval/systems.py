@@ -34,8 +34,8 @@ from hivemind.recall.ranking import Ranked
 from hivemind.recall.rendering import count_tokens
 from hivemind.settings import Settings
 from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
+from hivemind.text.search_terms import extract_terms, split_passages
 from hivemind.text.thesaurus import name_concepts
-from hivemind.text.tokenise import extract_terms, split_passages
 from lab.benchmarks.retrieval.sets import Text, read_date
 
 Search = Callable[[str], list[str]]

@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hivemind.background import measure_cpu_seconds
 from hivemind.code import git, on_demand
 from hivemind.code import repository as repositories_on_disk
 from hivemind.code.code_names import looks_like_code, surely_names_code
 from hivemind.errors import HivemindError, StoreError, Unavailable
-from hivemind.low_priority import used_cpu_seconds
 from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness
 from hivemind.model.ids import shorten_id
@@ -153,7 +153,7 @@ class Checkout:
         self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False, deadline: float = math.inf
     ) -> Sequence[Staleness]:
         """Judge how anchored code changed, as far as there is time until the deadline, in CPU time; may raise."""
-        has_time = (lambda seconds: used_cpu_seconds() + seconds < deadline) if deadline < math.inf else None
+        has_time = (lambda seconds: measure_cpu_seconds() + seconds < deadline) if deadline < math.inf else None
         return on_demand.code_changes.judge(self.index, anchors, commit, in_passing=in_passing, has_time=has_time)
 
     def current_anchors(self, memory: Memory, edited_files: EditedFiles) -> tuple[Anchor, ...]:

@@ -9,13 +9,13 @@ from threading import Event as Stop
 from threading import Thread
 
 from hivemind import system
+from hivemind.background import measure_cpu_seconds
 from hivemind.code import on_demand
 from hivemind.code.code_names import looks_like_code
 from hivemind.code.shared_sessions import find_shared_sessions
 from hivemind.code.staleness import ASKED_SECONDS, count_links, find_stale_memories, find_unlinked_memories
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import HivemindError, InvalidInput, NotFound
-from hivemind.low_priority import used_cpu_seconds
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, AnchoredCode, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
@@ -91,7 +91,7 @@ class Code:
         """
         if wait:
             self._checkout.index.refresh()
-        deadline = math.inf if wait else used_cpu_seconds() + ASKED_SECONDS
+        deadline = math.inf if wait else measure_cpu_seconds() + ASKED_SECONDS
         return find_stale_memories(self._context, since, deadline)
 
     @property

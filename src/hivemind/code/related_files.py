@@ -15,7 +15,7 @@ from hivemind.code.index_reading import split_identifier
 from hivemind.code.links import find_all
 from hivemind.code.shared_sessions import describe_touches, weigh_files
 from hivemind.model.code import FOLDER, Callers, RelatedFile, SharedSession, Symbol
-from hivemind.text.tokenise import extract_terms
+from hivemind.text.search_terms import extract_terms
 
 
 class Relation(StrEnum):

@@ -44,7 +44,7 @@ from hivemind.store.sqlite import Sqlite
 from hivemind.store.store import Store
 from hivemind.text.clean import neutralise, validate_label
 from hivemind.text.escapes import decode
-from hivemind.text.imprint import SEPARATOR, fold, normalise, word_pattern
+from hivemind.text.excluded_text import SEPARATOR, fold, normalise, word_pattern
 
 ORIGIN_FIELDS = {"owner", "actor", "directory", "model", "agent", "session_id", "event", "observation"}
 """Fields about the writer and the place, not about content; log headers keep the same values permanently."""

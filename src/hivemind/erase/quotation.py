@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from hivemind.text.clean import neutralise
 from hivemind.text.escapes import unescape
-from hivemind.text.imprint import UNSPACED, ErasedTextFilter
-from hivemind.text.tokenise import STOP_WORDS
+from hivemind.text.excluded_text import UNSPACED, ErasedTextFilter
+from hivemind.text.search_terms import STOP_WORDS
 
 MIN_SHARE = 0.6
 MIN_WORDS = 3

@@ -20,7 +20,7 @@ from hivemind.store.database import Database
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.sqlite import Sqlite
 from hivemind.store.store import Store
-from hivemind.text.imprint import MARK, ErasedTextFilter
+from hivemind.text.excluded_text import MARK, ErasedTextFilter
 
 ANY_REPOSITORY = Visibility(repos=(), everywhere=True)
 """A receipt belongs to no repository."""

@@ -17,7 +17,7 @@ from hivemind.store.disk_space import FILE as BALLAST
 from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.store import FILE, Store
 from hivemind.system import lock_file
-from hivemind.text import cue_file
+from hivemind.text import cues
 
 SPOOL_FILES, QUARANTINE_FOLDER = "spool*", "quarantine"
 """What hooks leave: the spool with a line per event, and the folder with a file per unreadable one."""
@@ -62,7 +62,7 @@ def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iter
             (directory / LAST_ERROR).unlink()
             yield ErasedLocation(name=LAST_ERROR, state="done", detail="deleted, because an error report may quote it")
         # Recording the erasure deleted them; a hook may have written them again before it was committed.
-        cue_file.discard(str(directory))
+        cues.discard_files(str(directory))
         for file in filter(Path.is_file, sorted(directory.glob(SPOOL_FILES))):
             if line_count := _remove_quoting_lines(file, quotation):
                 yield ErasedLocation(

@@ -44,7 +44,7 @@ from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories, receipts
 from hivemind.store.sqlite import Sqlite
 from hivemind.store.store import Store
-from hivemind.text.imprint import digest_value, make_imprint
+from hivemind.text.excluded_text import digest_value, make_imprint
 
 FEWEST_WORDS_OF_A_MEMORY = 6
 """Another memory is reported from so many words of the erased text on; many claims share their first few words."""

@@ -18,8 +18,8 @@ from hivemind.model.scope import Scope, Visibility
 from hivemind.store.conditions import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters, pick_rare_words
 from hivemind.store.database import Database, PassageHit, Vector
 from hivemind.store.projections.vectors import hash_place
+from hivemind.text.search_terms import GRAM_MARK, extract_phrases
 from hivemind.text.thesaurus import expand_question
-from hivemind.text.tokenise import GRAM_MARK, extract_phrases
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,8 +19,8 @@ from hivemind.model.session import Observation, ObservationKind, Session
 from hivemind.store import log
 from hivemind.store.projections import sessions
 from hivemind.text.clean import first_line, neutralise
+from hivemind.text.excluded_text import normalise
 from hivemind.text.fence import wrap_in_fence
-from hivemind.text.imprint import normalise
 from hivemind.text.untrusted import parse_json_prefix
 
 LONGEST_SESSION = 60_000

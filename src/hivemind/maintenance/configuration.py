@@ -11,7 +11,7 @@ from hivemind.paths import data_directory
 from hivemind.settings import Setting
 from hivemind.store.integrity import DAMAGE_ERRORS
 from hivemind.store.store import FILE, Store
-from hivemind.text import cue_file
+from hivemind.text import cues
 
 
 def file() -> Path:
@@ -32,7 +32,7 @@ def change(name: str, text: str) -> Setting:
     _refuse_excluded(name, text)
     settings.write_setting(file().parent, name, value)
     # They depend on the settings, and are written again.
-    cue_file.discard(str(file().parent))
+    cues.discard_files(str(file().parent))
     return get(name)
 
 
@@ -40,7 +40,7 @@ def unset(name: str) -> None:
     """Remove a line from the settings file, even of an unknown setting, so that the default applies."""
     _must_be_a_person()
     settings.write_setting(file().parent, name, None)
-    cue_file.discard(str(file().parent))
+    cues.discard_files(str(file().parent))
 
 
 def _refuse_excluded(name: str, text: str) -> None:

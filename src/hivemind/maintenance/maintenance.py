@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hivemind import low_priority
+from hivemind import background
 from hivemind.context import Context, Progress, quietly
 from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import InvalidInput
@@ -172,8 +172,8 @@ class Maintenance:
         if directory is None or meaning is None:
             return 0
         count = 0
-        with low_priority.run_alone(directory / EMBEDDING_LOCK) as is_alone:
-            while is_alone and not low_priority.is_on_battery():
+        with background.run_alone(directory / EMBEDDING_LOCK) as is_alone:
+            while is_alone and not background.is_on_battery():
                 passage_count = meaning.catch_up(self._context.store.db, PASSAGES_AT_ONCE, include_sessions=True)
                 count += passage_count
                 if not passage_count:

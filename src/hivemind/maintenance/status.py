@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hivemind.agents.install import Agents
+from hivemind.background import measure_cpu_seconds
 from hivemind.code.staleness import ASKED_SECONDS, count_links, find_stale_memories
 from hivemind.context import Context
 from hivemind.errors import HivemindError
-from hivemind.low_priority import used_cpu_seconds
 from hivemind.model.memory import Status
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.review import StaleMemory
@@ -63,7 +63,7 @@ def build_status(context: Context, stats: Stats) -> StatusReport:
 
 def _stale(context: Context) -> tuple[StaleMemory, ...]:
     try:
-        return find_stale_memories(context, deadline=used_cpu_seconds() + ASKED_SECONDS)
+        return find_stale_memories(context, deadline=measure_cpu_seconds() + ASKED_SECONDS)
     except HivemindError:
         # A tree that cannot be looked at is the doctor's business; the rest is still worth knowing.
         return ()

@@ -12,8 +12,8 @@ from hivemind.model.ids import MemoryId
 from hivemind.model.memory import CURRENT_STATUSES, Kind, Memory, Period, Status
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
-from hivemind.text.imprint import normalise
-from hivemind.text.tokenise import extract_terms
+from hivemind.text.excluded_text import normalise
+from hivemind.text.search_terms import extract_terms
 
 MOST_COMPARED = 20
 """Memories with the same topic that are compared, newest first; each comparison takes 50 microseconds."""

@@ -20,7 +20,7 @@ from hivemind.store.database import Database
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories
 from hivemind.store.store import Store
-from hivemind.text.imprint import digest_value
+from hivemind.text.excluded_text import digest_value
 
 
 def approve(store: Store, factory: EventFactory, memory: Memory, reason: str, sight: Visibility) -> list[Event]:

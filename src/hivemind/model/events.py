@@ -168,7 +168,7 @@ class MemoryRejected(MemoryVerdict):
     """A reviewer rejected it: it is withdrawn, and the same text is refused from now on."""
 
     value: Digest
-    """The keyed digest of its text; see ``text/imprint.py``."""
+    """The keyed digest of its text; see ``text/excluded_text.py``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +199,7 @@ class MemoryErased(MemoryVerdict):
     values: tuple[Digest, ...] = ()
     """Keyed digests of its texts, so that they cannot be stored again."""
     imprints: tuple[Digest, ...] = ()
-    """Digests that find its text inside longer texts; see ``text/imprint.py``."""
+    """Digests that find its text inside longer texts; see ``text/excluded_text.py``."""
     bodies: tuple[EventId, ...] = ()
     """Other log entries whose content was deleted with it."""
 

@@ -27,9 +27,9 @@ from hivemind.recall.unasked_hits import find_for_prompt, find_standing, make_hi
 from hivemind.store import log
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, sessions
-from hivemind.text import cue_file, cues
+from hivemind.text import cues
 from hivemind.text.fence import UNASKED_NOTE, format_field, wrap_in_fence
-from hivemind.text.tokenise import extract_terms
+from hivemind.text.search_terms import extract_terms
 
 KINDS = tuple(kind for kind in Kind if kind.bucket != "episodic" or kind is Kind.FIX)
 """What describes one session says little about an action in another; only fixes do."""
@@ -132,13 +132,13 @@ class Actions:
     def write_cues(self, directory: Path) -> None:
         """Write the file by which hooks recognise the actions that a memory concerns, unless it is there."""
         context = self._context
-        home, root = str(context.settings.home), cue_file.find_root(str(directory))
-        if context.store.directory != context.settings.home or cue_file.exists(home, root):
+        home, root = str(context.settings.home), cues.find_root(str(directory))
+        if context.store.directory != context.settings.home or cues.has_file(home, root):
             return
         position = log.last_position(context.store.db)
         query = self._query("cues", None)
         try:
-            cue_file.write(home, root, list_cues(context.store.db, query) if query else ())
+            cues.write_file(home, root, list_cues(context.store.db, query) if query else ())
         except OSError:
             # A full or read-only disk; without the file, hooks ask the store.
             return

@@ -5,9 +5,9 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hivemind.background import measure_cpu_seconds
 from hivemind.code.staleness import ASKED_SECONDS, Judge, judge_hits
 from hivemind.context import Context, Progress
-from hivemind.low_priority import used_cpu_seconds
 from hivemind.model import timestamps
 from hivemind.model.recall import CODE_BEHIND, Query, Recall, RelatedContext
 from hivemind.recall import about_code, session_search
@@ -111,7 +111,7 @@ class Answers:
 
     def _make_judge(self) -> Judge:
         """A judge of anchors that leaves to the background what it has no time for."""
-        deadline = used_cpu_seconds() + ASKED_SECONDS
+        deadline = measure_cpu_seconds() + ASKED_SECONDS
         return partial(self._context.checkout.staleness_of, deadline=deadline)
 
 

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from hivemind.background import measure_cpu_seconds
 from hivemind.code.staleness import judge_hits
 from hivemind.context import Context
 from hivemind.errors import StoreError, Unavailable
-from hivemind.low_priority import used_cpu_seconds
 from hivemind.model.dataclass import dataclass
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Hit, Occasion, Query, Recall, Signal
@@ -69,7 +69,7 @@ class Briefs:
         if budget < 1 or any(not line.query for line in self._receipts.list_shown()):
             return Recall(query=query, hits=(), text="")
         # All checks share the time: after a switch of a large branch each of them could use up as much.
-        end = used_cpu_seconds() + UNASKED_SECONDS
+        end = measure_cpu_seconds() + UNASKED_SECONDS
         standing = mark_stale(context, find_standing(context.store.db, query), query, end)
         standing_ids = {hit.memory.id for hit in standing}
         stale = [hit for hit in self._find_stale(query, standing, end) if hit.memory.id not in standing_ids]
@@ -182,7 +182,7 @@ class Briefs:
 def mark_stale(context: Context, hits: Iterable[Hit], query: Query, end: float | None = None) -> tuple[Hit, ...]:
     """Label the hits whose code changed, as far as the time allows: until an end, in CPU time."""
     # What git takes counts too: after a switch of a large branch it is most of the work.
-    deadline = used_cpu_seconds() + UNASKED_SECONDS if end is None else end
+    deadline = measure_cpu_seconds() + UNASKED_SECONDS if end is None else end
     judge = partial(context.checkout.staleness_of, in_passing=True, deadline=deadline)
     originals = list(hits)
     judged_hits = judge_hits(originals, replace(query, limit=CHECKED_AT_ONCE), judge)

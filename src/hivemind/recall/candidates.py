@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hivemind.model.recall import Query
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import words
-from hivemind.text.tokenise import extract_phrases, extract_terms, measure_share
+from hivemind.text.search_terms import extract_phrases, extract_terms, measure_share
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.

@@ -16,7 +16,7 @@ from hivemind.recall.rendering import fit
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
-from hivemind.text.tokenise import extract_terms
+from hivemind.text.search_terms import extract_terms
 
 LOWEST_SCORE_SHARE = 0.3
 """Of the older hit's score: a newer one that matches much worse is about something else."""

@@ -18,7 +18,7 @@ from hivemind.recall.confidence import SURE, measure_confidence, repeat_rare_wor
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
-from hivemind.text.tokenise import SHORTEST_STEM, extract_phrases, extract_terms, is_beyond_latin
+from hivemind.text.search_terms import SHORTEST_STEM, extract_phrases, extract_terms, is_beyond_latin
 
 UNRELATED_COSINE, SAME_COSINE = -0.01, 0.59
 """The model's cosine of unrelated texts, and of texts that say nearly the same."""

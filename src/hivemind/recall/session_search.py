@@ -13,7 +13,7 @@ from hivemind.recall.rendering import count_tokens, render, render_session_entry
 from hivemind.store.database import Database
 from hivemind.store.projections import session_passages
 from hivemind.store.projections.session_passages import SessionPassage
-from hivemind.text.tokenise import extract_phrases, extract_terms, measure_share
+from hivemind.text.search_terms import extract_phrases, extract_terms, measure_share
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.

@@ -23,7 +23,7 @@ from hivemind.recall.rendering import fit
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts, sessions
 from hivemind.text.clean import first_line
-from hivemind.text.tokenise import extract_terms, measure_coverage
+from hivemind.text.search_terms import extract_terms, measure_coverage
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.

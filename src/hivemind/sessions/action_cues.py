@@ -9,7 +9,7 @@ import os
 import re
 
 from hivemind.agents import callers
-from hivemind.text import cue_file, cues
+from hivemind.text import cues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | No
     if action is None or not action[2]:
         return None
     root, session, cues_of_call = action
-    hits = cue_file.find_hits(home, root, session, cues_of_call)
+    hits = cues.find_hits(home, root, session, cues_of_call)
     return cues_of_call if hits is None else hits or None
 
 
@@ -51,7 +51,7 @@ def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[st
     directory = next((text for name, text, _ in strings if name in callers.DIRECTORY_FIELDS), "")
     if not directory or "\0" in directory:
         return None
-    root = cue_file.find_root(directory)
+    root = cues.find_root(directory)
     session = next((text for field in callers.SESSION_FIELDS for name, text, _ in strings if name == field), "")
     is_after = event in callers.AFTER_CALL_EVENTS
     # After a call, agents that heard about the file before it hear no more of it.

@@ -23,7 +23,7 @@ from hivemind.store.store import (
     read_identity,
     write_id_file,
 )
-from hivemind.text import cue_file
+from hivemind.text import cues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def restore(directory: Path, file: Path, stamp: str) -> RestoreResult:
         except (StoreDamaged, StoreTooNew, *integrity.DAMAGE_ERRORS) as error:
             return _replace_damaged(directory, source, stamp, str(error))
         finally:
-            cue_file.discard(str(directory))
+            cues.discard_files(str(directory))
 
 
 @contextmanager

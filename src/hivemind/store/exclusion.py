@@ -27,7 +27,7 @@ from hivemind.store.database import Database
 from hivemind.store.projections import tombstones
 from hivemind.store.projections.tombstones import Exclusion
 from hivemind.text.escapes import decode
-from hivemind.text.imprint import MIN_LETTERS, ErasedTextFilter, digest_value
+from hivemind.text.excluded_text import MIN_LETTERS, ErasedTextFilter, digest_value
 
 FEWEST_WORDS = 2
 """Of a whole field other than the text that equals an excluded value; a single word is a tag like any other."""

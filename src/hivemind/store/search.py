@@ -17,8 +17,8 @@ from hivemind.store.conditions import MAX_MATCHES, VISIBLE, bind_filters, bind_s
 from hivemind.store.database import Database, PassageHit, Row, Vector
 from hivemind.store.projections import session_passages, words
 from hivemind.store.projections.vectors import SESSION_SCOPE, checksum, hash_place
+from hivemind.text.search_terms import extract_phrases, extract_terms, is_unspaced
 from hivemind.text.thesaurus import expand_question
-from hivemind.text.tokenise import extract_phrases, extract_terms, is_unspaced
 
 if TYPE_CHECKING:
     import numpy as np

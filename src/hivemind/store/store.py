@@ -18,7 +18,7 @@ from hivemind.store.exclusion import ExclusionGate
 from hivemind.store.projections import peers, tombstones
 from hivemind.store.sqlite import LOCK_TIMEOUT_SECONDS, Sqlite
 from hivemind.system import lock_file, open_private
-from hivemind.text import cue_file
+from hivemind.text import cues
 
 FORMAT = 2
 """Version of the log's format; raised only when an older program could no longer append to it."""
@@ -173,9 +173,9 @@ class Store(Closeable):
         self.discard_cues()
 
     def discard_cues(self) -> None:
-        """Delete the cue files, which hooks write again; see ``text/cue_file.py``."""
+        """Delete the cue files, which hooks write again; see ``text/cues.py``."""
         if self.directory:
-            cue_file.discard(str(self.directory))
+            cues.discard_files(str(self.directory))
 
     def checkpoint(self) -> bool:
         """Truncate the write-ahead log, in which erased content stands until then; false if somebody reads from it."""

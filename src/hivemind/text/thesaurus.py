@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hivemind.errors import Unavailable
-from hivemind.text.tokenise import (
+from hivemind.text.search_terms import (
     INDIC,
     UNSPACED,
     WORD,

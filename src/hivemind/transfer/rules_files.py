@@ -31,7 +31,7 @@ from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories
 from hivemind.store.projections.tombstones import Exclusion
 from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
-from hivemind.text.imprint import normalise
+from hivemind.text.excluded_text import normalise
 from hivemind.text.untrusted import read_limited
 from hivemind.transfer.imports import ExcludedLine, FileSyncReport
 from hivemind.transfer.markdown import split_points

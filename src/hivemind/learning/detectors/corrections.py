@@ -9,7 +9,7 @@ from hivemind.learning.session_view import SessionView, keep_last_about_each, ma
 from hivemind.learning.statement_forms import STARTS_WITH_PRONOUN, SpokenSentence
 from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.text.tokenise import extract_terms
+from hivemind.text.search_terms import extract_terms
 
 NOT_TYPED = re.compile(
     r"\A\s*(?:<(?!http)|\[Request interrupted|Caveat:|Base directory for this skill|This session is being continued"

@@ -16,7 +16,7 @@ from hivemind.model.session import ObservationFields, ObservationKind
 from hivemind.store.conditions import SESSION_VISIBLE, bind_filters
 from hivemind.store.database import Database, Vector
 from hivemind.store.projections import sessions, vectors
-from hivemind.text.tokenise import MAX_PASSAGE_CHARACTERS, split_identifiers, split_passages
+from hivemind.text.search_terms import MAX_PASSAGE_CHARACTERS, split_identifiers, split_passages
 
 TABLES = ("session_word_counts", "session_words", "session_passages")
 SCHEMA = """

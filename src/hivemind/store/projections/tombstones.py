@@ -23,7 +23,7 @@ from hivemind.model.scope import Scope
 from hivemind.store import log
 from hivemind.store.database import Database
 from hivemind.store.projections import repositories
-from hivemind.text.imprint import ErasedTextFilter
+from hivemind.text.excluded_text import ErasedTextFilter
 
 TABLES = ("tombstones", "erased_texts")
 DECIDING_FACTS = (

@@ -10,8 +10,8 @@ from hivemind.model.timestamps import spell_out_date
 from hivemind.store.conditions import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import vectors
+from hivemind.text.search_terms import split_identifiers, split_pairs, split_passages
 from hivemind.text.thesaurus import expand_text
-from hivemind.text.tokenise import split_identifiers, split_pairs, split_passages
 
 TABLES = ("word_counts", "words", "passages")
 SCHEMA = """
