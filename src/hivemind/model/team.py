@@ -52,15 +52,15 @@ class TeamMember:
         return self.role is Role.ADMIN and not self.is_agent
 
     @property
-    def read_only_rule(self) -> str:
-        """The rule that keeps them from writing; empty if they may write."""
+    def read_only_rule(self) -> str | None:
+        """The rule that keeps them from writing; None if they may write."""
         rule = f"{self.person} may read the team's memories, not add to them; ask an admin for another role"
-        return "" if self.may_write else rule
+        return None if self.may_write else rule
 
-    def find_erasure_rule(self, author: str) -> str:
-        """Return the rule that keeps them from erasing a memory of an author; empty if they may."""
+    def find_erasure_rule(self, author: str) -> str | None:
+        """Return the rule that keeps them from erasing a memory of an author; None if they may."""
         may_erase = self.may_review or (not self.is_agent and author == self.person)
-        return self.read_only_rule or ("" if may_erase else "only its author or a reviewer may erase it")
+        return self.read_only_rule or (None if may_erase else "only its author or a reviewer may erase it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
