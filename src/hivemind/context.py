@@ -188,10 +188,10 @@ class Context:
         """Make a validated query, limited to what the caller may see."""
         return Query(
             text=text,
-            sight=self.sight(everywhere=everywhere),
+            sight=self.limit_sight(everywhere=everywhere),
             now=self.now,
-            limit=_positive(self.settings.recall_limit if limit is None else limit, "the limit"),
-            max_tokens=_positive(self.settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
+            limit=_check_positive(self.settings.recall_limit if limit is None else limit, "the limit"),
+            max_tokens=_check_positive(self.settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
             as_of=timestamps.parse_end_of_day(as_of) if as_of else "",
             true_at=timestamps.parse_end_of_day(true_at) if true_at else "",
             detail=Detail.parse(detail),
@@ -199,14 +199,14 @@ class Context:
             kinds=Kind.parse_all(kinds),
             tags=parse_tags(tags),
             agent=check_text(agent, "the agent") if agent else "",
-            since=self.past(since),
+            since=self.parse_past(since),
             until=timestamps.parse_end_of_day(until) if until else "",
             statuses=Status.parse_all(statuses),
             wants_more=limit is not None,
             where=validate_metadata(where or {}),
         )
 
-    def sight(self, *, everywhere: bool = False) -> Visibility:
+    def limit_sight(self, *, everywhere: bool = False) -> Visibility:
         """Return what the caller may see; on a hub, which has no working tree, all memories of the team."""
         # Refused and not narrowed in silence, so that an agent does not take an empty answer for the truth.
         if everywhere and self.checkout.exists and not self.may_look_everywhere:
@@ -218,19 +218,19 @@ class Context:
         """Whether the caller may look in other repositories."""
         return self.is_person or self.settings.agents_may_look_everywhere
 
-    def memory(self, memory_id: str, *, everywhere: bool = False) -> Memory:
+    def find_memory(self, memory_id: str, *, everywhere: bool = False) -> Memory:
         """Return a visible memory by its id or a prefix of it."""
         return memories.get(self.store.db, self.resolve(memory_id, everywhere=everywhere))
 
-    def memory_to_change(self, memory_id: str, *, everywhere: bool = False) -> Memory:
+    def find_memory_to_change(self, memory_id: str, *, everywhere: bool = False) -> Memory:
         """Return a memory that the caller may change; agents change nothing in other repositories."""
-        return memories.get(self.store.db, self._resolve(memory_id, self.sight_to_change(everywhere=everywhere)))
+        return memories.get(self.store.db, self._resolve(memory_id, self.limit_changes(everywhere=everywhere)))
 
-    def sight_to_change(self, *, everywhere: bool = False) -> Visibility:
+    def limit_changes(self, *, everywhere: bool = False) -> Visibility:
         """Return what the caller may change; with ``everywhere`` a person may also change other repositories."""
         if everywhere and not self.is_person:
             raise Refused("only a person may change what belongs to another repository")
-        return self.sight(everywhere=everywhere)
+        return self.limit_sight(everywhere=everywhere)
 
     def change(self, memory: Memory, events: Sequence[Event]) -> Memory:
         """Record events about a memory; return the memory as it is now."""
@@ -239,7 +239,7 @@ class Context:
 
     def resolve(self, memory_id: str, *, everywhere: bool = False) -> MemoryId:
         """Find the full id of a visible memory."""
-        return self._resolve(memory_id, self.sight(everywhere=everywhere))
+        return self._resolve(memory_id, self.limit_sight(everywhere=everywhere))
 
     def _resolve(self, memory_id: str, sight: Visibility) -> MemoryId:
         # People paste ids from tables, with spaces and in capitals.
@@ -256,22 +256,22 @@ class Context:
             hint = "" if sight.everywhere or not self.may_look_everywhere else LOOK_EVERYWHERE
             raise NotFound(f"{error}{hint}") from None
 
-    def past(self, when: When) -> str:
+    def parse_past(self, when: When) -> str:
         """Parse a time in the past, such as ``2h`` or a date; empty for an empty text."""
         return timestamps.parse_past(when, self.clock()) if when else ""
 
-    def edited_files(self, claim: Claim) -> list[str]:
+    def list_edited_files(self, claim: Claim) -> list[str]:
         """The files that were edited so far in the session of a claim."""
         session = claim.session_id or self.author.session_id
         return list(sessions.find_edited_files(self.store.db, session)) if session else []
 
 
-def checked_reason(text: str) -> str:
+def validate_reason(text: str) -> str:
     """Validate the length of a reason, which may be empty."""
     return validate_text(text, "the reason", longest=2000) if text else ""
 
 
-def _positive(value: int, what: str) -> int:
+def _check_positive(value: int, what: str) -> int:
     if not isinstance(value, int) or not 1 <= value < LARGEST_NUMBER:
         raise InvalidInput(f"{what} must be a number, at least 1 and less than {LARGEST_NUMBER:,}")
     return value

@@ -297,11 +297,11 @@ class Mind(Closeable):
 
     def show(self, memory: str | Memory, *, everywhere: bool = False) -> Memory:
         """Return a memory by its id or a prefix; with ``everywhere``, also of another repository."""
-        return self._context.memory(_id_of(memory), everywhere=everywhere)
+        return self._context.find_memory(_get_id(memory), everywhere=everywhere)
 
     def explain(self, memory: str | Memory, *, everywhere: bool = False) -> "Explanation":
         """Return a memory with its sources, its history and its receipts."""
-        return self.history.explain(_id_of(memory), everywhere=everywhere)
+        return self.history.explain(_get_id(memory), everywhere=everywhere)
 
     def edit(
         self,
@@ -324,7 +324,7 @@ class Mind(Closeable):
         ``metadata`` sets the values it names and removes those that are None.
         """
         return self._memories.edit(
-            _id_of(memory), text, kind=kind, subject=subject, expires=expires, verify_by=verify_by,
+            _get_id(memory), text, kind=kind, subject=subject, expires=expires, verify_by=verify_by,
             valid_from=valid_from, valid_to=valid_to, confidence=confidence, reason=reason, metadata=metadata or {},
             everywhere=everywhere,
         )  # fmt: skip
@@ -333,23 +333,23 @@ class Mind(Closeable):
         self, memory: str | Memory, add: Sequence[str] = (), remove: Sequence[str] = (), *, everywhere: bool = False
     ) -> Memory:
         """Add tags to a memory or remove them."""
-        return self._memories.tag(_id_of(memory), add, remove, everywhere=everywhere)
+        return self._memories.tag(_get_id(memory), add, remove, everywhere=everywhere)
 
     def forget(self, memory: str | Memory, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Retract a memory; ``restore`` brings it back."""
-        return self._memories.forget(_id_of(memory), reason, everywhere=everywhere)
+        return self._memories.forget(_get_id(memory), reason, everywhere=everywhere)
 
     def restore(self, memory: str | Memory, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Restore a retracted, rejected or superseded memory."""
-        return self._memories.restore(_id_of(memory), reason, everywhere=everywhere)
+        return self._memories.restore(_get_id(memory), reason, everywhere=everywhere)
 
     def approve(self, memory: str | Memory, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Approve a memory; it supersedes what contradicts it, which settles their dispute."""
-        return self._memories.approve(_id_of(memory), reason, everywhere=everywhere)
+        return self._memories.approve(_get_id(memory), reason, everywhere=everywhere)
 
     def reject(self, memory: str | Memory, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Reject a memory and keep its value out from now on; ``restore`` lifts that."""
-        return self._memories.reject(_id_of(memory), reason, everywhere=everywhere)
+        return self._memories.reject(_get_id(memory), reason, everywhere=everywhere)
 
     def erase(
         self, memory: str | Memory, *, reason: str = "", also: Sequence[str] = (), everywhere: bool = False
@@ -358,7 +358,7 @@ class Mind(Closeable):
 
         If the memory was erased before, return the receipt of that erasure.
         """
-        return self.erasures.erase(_id_of(memory), also, reason, everywhere=everywhere)
+        return self.erasures.erase(_get_id(memory), also, reason, everywhere=everywhere)
 
 
 class Hivemind(Mind):
@@ -435,7 +435,7 @@ class Hivemind(Mind):
         when_called("sessions.observations", "Observations")(context).take_in_spool()
 
 
-def _id_of(memory: str | Memory) -> str:
+def _get_id(memory: str | Memory) -> str:
     """The id of a memory, which programs often have as an object."""
     return memory.id if isinstance(memory, Memory) else memory
 
@@ -443,7 +443,7 @@ def _id_of(memory: str | Memory) -> str:
 def _list_ids(memories: Iterable[str | Memory] | str | Memory | None) -> tuple[str, ...]:
     """The ids of one memory or several."""
     several = [memories] if isinstance(memories, str | Memory) else memories
-    return list_texts(map(_id_of, several) if isinstance(several, Iterable) else several, "id")
+    return list_texts(map(_get_id, several) if isinstance(several, Iterable) else several, "id")
 
 
 def _count_spool_bytes(home: Path) -> int:

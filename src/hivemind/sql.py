@@ -43,7 +43,7 @@ def embed(text: str) -> "NDArray[np.float32]":
     """Return the vector of a text, by the model of the column ``embedding``, for ``cosine_similarity``."""
     if not isinstance(text, str):
         raise InvalidInput(f"embed takes text, not {text!r}")
-    model = _embedder(Settings.load().model)
+    model = _load_embedder(Settings.load().model)
     if model.meaning is None:
         raise Unavailable(model.missing_because)
     vector: NDArray[np.float32] = model.meaning.embedder.embed([validate_text(text)])[0]
@@ -51,7 +51,7 @@ def embed(text: str) -> "NDArray[np.float32]":
 
 
 @cache
-def _embedder(name: str) -> LazyEmbedder:
+def _load_embedder(name: str) -> LazyEmbedder:
     """One model for the whole process, because loading one takes longer than using it."""
     return LazyEmbedder(name)
 

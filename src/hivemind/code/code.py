@@ -67,7 +67,7 @@ class Code:
     def link(self, memory: str, links: Sequence[str], *, instead: bool = False) -> Memory:
         """Link a memory to code, in addition to its links or instead of them."""
         context, checkout = self._context, self._checkout
-        target = context.memory_to_change(memory)
+        target = context.find_memory_to_change(memory)
         # Its code is elsewhere, so its fingerprint cannot be taken here.
         if not checkout.owns(target):
             raise InvalidInput(f"{target.id[:8]} does not belong to this repository; link it where it does")
@@ -159,7 +159,7 @@ class Code:
             if memory.owner == context.settings.person
         ]
         claims = [Claim(text=memory.text, scope=memory.scope, links=memory.links) for memory in own]
-        anchors = checkout.anchors_for(claims, context.edited_files)
+        anchors = checkout.anchors_for(claims, context.list_edited_files)
         pairs = [(memory, matches) for memory, matches in zip(own, anchors, strict=True) if matches]
         for memory, matches in pairs:
             fact = MemoryAnchored(memory_id=memory.id, anchors=matches)

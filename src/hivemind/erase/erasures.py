@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
-from hivemind.context import Context, Progress, checked_reason, quietly
+from hivemind.context import Context, Progress, quietly, validate_reason
 from hivemind.erase import by_name, resumption, sweep
 from hivemind.erase.by_name import NamePattern
 from hivemind.erase.plan import BATCH_PREFIX, Targets, collect_with_derived, count_unfinished
@@ -32,9 +32,9 @@ class Erasures:
             return receipt
         ids = dict.fromkeys((memory, *also))
         targets = Targets(
-            memories=tuple(context.memory_to_change(memory_id, everywhere=everywhere) for memory_id in ids)
+            memories=tuple(context.find_memory_to_change(memory_id, everywhere=everywhere) for memory_id in ids)
         )
-        reason = checked_reason(reason)
+        reason = validate_reason(reason)
         self._require_rights(targets)
         return sweep.erase(context.store, context.factory, targets, reason, home=context.home)
 
@@ -44,7 +44,7 @@ class Erasures:
         with suppress(NotFound):
             context.resolve(memory, everywhere=everywhere)
             return None
-        erasure = log.find_erasure(context.store.db, memory.strip().lower(), context.sight(everywhere=everywhere))
+        erasure = log.find_erasure(context.store.db, memory.strip().lower(), context.limit_sight(everywhere=everywhere))
         if erasure is None:
             return None
         receipt = load_receipt(context.store.db, erasure.batch)
@@ -84,7 +84,7 @@ class Erasures:
             *(context.store, context.settings.home, context.factory, NamePattern.parse(name)),
             mentions=selection,
             kept_ids=excluded_ids,
-            reason=checked_reason(reason),
+            reason=validate_reason(reason),
             progress=progress,
         )
 

@@ -25,7 +25,7 @@ from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import BackfillReport, Observation, Session, SkippedInput
 from hivemind.recall.actions import find_for_failure
 from hivemind.sessions import quarantine
-from hivemind.sessions.observations import Observations, pages
+from hivemind.sessions.observations import Observations, split_into_pages
 from hivemind.sessions.quarantine import set_aside
 from hivemind.sessions.sessions import find_session
 from hivemind.sessions.transcripts import find_session_transcripts, read_observations
@@ -72,14 +72,16 @@ class Learning:
     def import_git(self, *, since: str = "", dry_run: bool = False) -> BackfillReport:
         """Learn fixes and decisions from this repository's commits."""
         context = self._context
-        history = [*git.read_commits(context.checkout.root, since=context.past(since))]
+        history = [*git.read_commits(context.checkout.root, since=context.parse_past(since))]
         proposals = [proposal for commit in reversed(history) for proposal in commits.propose_from_commit(commit)]
         factory = context.new_batch("backfill-git")
         if dry_run:
-            return BackfillReport(batch=factory.batch, learned=len(self._unknown(proposals)), commits=len(history))
+            return BackfillReport(
+                batch=factory.batch, learned=len(self._select_unknown(proposals)), commits=len(history)
+            )
         outcome = Outcome()
-        for page in pages(proposals):
-            anchors = context.checkout.anchors_for_proposals(self._unknown(page), context.repository.root)
+        for page in split_into_pages(proposals):
+            anchors = context.checkout.anchors_for_proposals(self._select_unknown(page), context.repository.root)
             propose(context, factory, page, context.repository.id, outcome, anchors=anchors)
         return BackfillReport(batch=factory.batch, learned=outcome.count(Fate.NEW), commits=len(history))
 
@@ -115,8 +117,8 @@ class Learning:
         if session:
             candidates = [find_session(self._context, session)]
         else:
-            excluded_ids = self._active() | list_examined_ids(context)
-            recent = sessions.list_sessions(context.store.db, context.sight(), limit=RECENT)
+            excluded_ids = self._find_active() | list_examined_ids(context)
+            recent = sessions.list_sessions(context.store.db, context.limit_sight(), limit=RECENT)
             waiting = [candidate for candidate in recent if candidate.id not in excluded_ids and candidate.task]
             candidates = waiting[:limit]
         report: ExaminationReport = examine_sessions(context, agent, candidates, self._propose_lessons, announce)
@@ -136,7 +138,7 @@ class Learning:
         """Whether there is an inactive session that was not learned from yet."""
         db = self._context.store.db
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
-        active = self._active() if waiting else set()
+        active = self._find_active() if waiting else set()
         return any(session not in active for session, _ in waiting)
 
     def learn_from_resting(self, factory: EventFactory, progress: Progress = quietly) -> DistillReport:
@@ -145,7 +147,7 @@ class Learning:
         db = self._context.store.db
         end = log.last_position(db)
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
-        active = self._active()
+        active = self._find_active()
         report = self._learn_from([session for session, _ in waiting if session not in active], factory, progress)
         active_positions = [position for session, position in waiting if session in active]
         with db.transaction():
@@ -189,7 +191,7 @@ class Learning:
         proposals = [
             proposal for proposal in detectors.run_detectors(view, selection) if not self._is_known_fix(proposal, tree)
         ]
-        anchors = context.checkout.anchors_for_proposals(self._unknown(proposals), root, view.make_relative)
+        anchors = context.checkout.anchors_for_proposals(self._select_unknown(proposals), root, view.make_relative)
         batch = factory.batch or f"distil-{derive_id('distil', session.id)[:12]}"
         propose(
             context, replace(factory, batch=batch), proposals, session.repo, outcome, anchors=anchors,
@@ -221,13 +223,13 @@ class Learning:
         if unreadable:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
 
-    def _active(self) -> set[str]:
+    def _find_active(self) -> set[str]:
         """Find sessions that were active within the last minutes."""
         return sessions.find_active_since(
             self._context.store.db, timestamps.format_timestamp(self._context.clock() - REST)
         )
 
-    def _unknown(self, proposals: Iterable[Proposal]) -> Sequence[Proposal]:
+    def _select_unknown(self, proposals: Iterable[Proposal]) -> Sequence[Proposal]:
         """Keep the proposals that were not made before."""
         return [
             proposal for proposal in proposals if not log.find_ids_about(self._context.store.db, [proposal.memory_id])

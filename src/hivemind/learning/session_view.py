@@ -77,16 +77,16 @@ class SessionView:
     def is_overruled(self, index: int) -> bool:
         """Whether the person rejected in the next prompts what the agent said at a step."""
         versions = set(VERSION.findall(self.steps[index].text))
-        prompts = self._next_prompts(index)
+        prompts = self._list_next_prompts(index)
         other_versions = set(VERSION.findall(" ".join(prompts)))
         names_another = bool(versions and other_versions and versions.isdisjoint(other_versions))
         return names_another or any(OBJECTION.match(prompt) for prompt in prompts)
 
     def is_taken_back(self, index: int) -> bool:
         """Whether the person took back in the next prompts what they said at a step."""
-        return any(TAKEN_BACK.match(prompt) for prompt in self._next_prompts(index))
+        return any(TAKEN_BACK.match(prompt) for prompt in self._list_next_prompts(index))
 
-    def _next_prompts(self, index: int) -> list[str]:
+    def _list_next_prompts(self, index: int) -> list[str]:
         prompts = (step.text for step in self.steps[index + 1 :] if step.seen is ObservationKind.PROMPT)
         return [*islice(prompts, PROMPTS_TO_OVERRULE)]
 

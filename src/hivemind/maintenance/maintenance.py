@@ -62,9 +62,9 @@ class Maintenance:
 
     def doctor(self, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
         """Check the store; ``quick`` skips comparing the tables with a rebuild."""
-        return *integrity.examine(self._context.store, quick=quick), *self._unfinished_erasures(), *self._skills()
+        return *integrity.examine(self._context.store, quick=quick), *self._examine_erasures(), *self._examine_skills()
 
-    def _unfinished_erasures(self) -> Iterator[integrity.Finding]:
+    def _examine_erasures(self) -> Iterator[integrity.Finding]:
         """Report erasures that are not finished, after trying once more."""
         if self._context.store.directory:
             # Imported here, because the other commands of this module do not need it.
@@ -77,7 +77,7 @@ class Maintenance:
             remedy = "close other programs that use the store, then run 'hivemind doctor' again"
             yield integrity.Finding.of("erasures", problems, "all are finished", remedy)
 
-    def _skills(self) -> Iterator[integrity.Finding]:
+    def _examine_skills(self) -> Iterator[integrity.Finding]:
         """Report skills of this repository that differ from the memories they were written from."""
         # Imported here, because the other checks do not need it. A hub has no working tree.
         from hivemind.transfer.skills import examine_skills

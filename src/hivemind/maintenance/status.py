@@ -27,7 +27,7 @@ def build_status(context: Context, stats: Stats) -> StatusReport:
     db, here = context.store.db, Visibility.of(context.repository)
     counts = {Status(name): int(count) for name, count in memories.count_by_status(db, here)}
     connected_names, unconnected_names = Agents(context).list_connected()
-    stale = _stale(context)
+    stale = _find_stale(context)
     waiting = len(Review(context).queue(limit=MANY, doubts=stale))
     # Not from the model itself: loading it takes longer than everything else here.
     model = context.settings.model or SHIPPED_MODEL
@@ -55,13 +55,15 @@ def build_status(context: Context, stats: Stats) -> StatusReport:
         quarantined=quarantine.count_items(context.settings.home),
         next=(),
     )
-    steps = [*_next_steps(standing, unconnected_names, can_link=_can_link(context) if standing.unlinked else False)]
+    steps = [
+        *_list_next_steps(standing, unconnected_names, can_link=_can_link(context) if standing.unlinked else False)
+    ]
     if any(not finding.is_well for finding in examine_skills(context)):
         steps.append(NextStep(command="hivemind doctor", why="look at skills that differ from their memories"))
     return replace(standing, next=tuple(steps))
 
 
-def _stale(context: Context) -> tuple[StaleMemory, ...]:
+def _find_stale(context: Context) -> tuple[StaleMemory, ...]:
     try:
         return find_stale_memories(context, deadline=measure_cpu_seconds() + ASKED_SECONDS)
     except HivemindError:
@@ -77,7 +79,9 @@ def _can_link(context: Context) -> bool:
         return False
 
 
-def _next_steps(standing: StatusReport, unconnected_names: tuple[str, ...], *, can_link: bool) -> Iterator[NextStep]:
+def _list_next_steps(
+    standing: StatusReport, unconnected_names: tuple[str, ...], *, can_link: bool
+) -> Iterator[NextStep]:
     if unconnected_names:
         yield NextStep(command="hivemind install", why=f"connect {', '.join(unconnected_names)}")
     elif not standing.connected:

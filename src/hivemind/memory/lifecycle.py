@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.code.repository import identify, normalise_remote
-from hivemind.context import Context, checked_reason
+from hivemind.context import Context, validate_reason
 from hivemind.errors import InvalidInput, Refused
 from hivemind.memory import verdicts
 from hivemind.memory.claims import (
@@ -43,7 +43,7 @@ class Memories:
     def remember_all(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Memory, ...]:
         """Store several claims: all of them, or none if one is refused."""
         context, claims = self._context, self._read_claims(items)
-        anchors = context.checkout.anchors_for(claims, context.edited_files)
+        anchors = context.checkout.anchors_for(claims, context.list_edited_files)
         # Asking git starts a process, so only where a source file is named.
         commit = context.checkout.head() if any(claim.sources for claim in claims) else ""
         stored_ids: list[MemoryId] = []
@@ -120,7 +120,7 @@ class Memories:
     ) -> Memory:
         """Edit a memory: its text, its dates, its metadata."""
         context = self._context
-        memory = context.memory_to_change(memory_id, everywhere=everywhere)
+        memory = context.find_memory_to_change(memory_id, everywhere=everywhere)
         no_change = MemoryRevised(
             memory_id=memory.id,
             base=memory.version,
@@ -155,12 +155,12 @@ class Memories:
         gate = context.store.load_gate()
         if refusal := gate.find_refusal([("text", text)], memory.repo, by_person=context.is_person):
             context.refuse("a memory", refusal.rule, Scope.PROJECT if memory.repo else Scope.USER, memory.repo)
-        anchors = context.checkout.current_anchors(replace(memory, text=text), context.edited_files)
+        anchors = context.checkout.current_anchors(replace(memory, text=text), context.list_edited_files)
         return [MemoryAnchored(memory_id=memory.id, anchors=anchors)] if anchors != memory.anchors else []
 
     def tag(self, memory_id: str, add: Sequence[str], remove: Sequence[str], *, everywhere: bool) -> Memory:
         """Add tags to a memory or remove them."""
-        memory = self._context.memory_to_change(memory_id, everywhere=everywhere)
+        memory = self._context.find_memory_to_change(memory_id, everywhere=everywhere)
         fact = MemoryTagged(memory_id=memory.id, added=parse_tags(add), removed=parse_tags(remove))
         if not fact.added and not fact.removed:
             raise InvalidInput("name at least one tag to add or remove")
@@ -169,21 +169,21 @@ class Memories:
     def forget(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
         """Retract a memory."""
         context = self._context
-        memory = context.memory_to_change(memory_id, everywhere=everywhere)
+        memory = context.find_memory_to_change(memory_id, everywhere=everywhere)
         self._require_trust(memory, f"retracting {memory.id[:8]}")
-        return context.change(memory, verdicts.retract(context.store, context.factory, memory, checked_reason(reason)))
+        return context.change(memory, verdicts.retract(context.store, context.factory, memory, validate_reason(reason)))
 
     def restore(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
         """Restore a memory that was retracted, rejected or superseded."""
         context = self._context
         context.require_person("restoring a memory")
-        memory = context.memory_to_change(memory_id, everywhere=everywhere)
+        memory = context.find_memory_to_change(memory_id, everywhere=everywhere)
         if memory.status not in (Status.RETRACTED, Status.SUPERSEDED):
             raise InvalidInput(
                 f"{memory.id[:8]} is {memory.status}; only what was taken back or replaced can be restored"
             )
         memory_now = context.change(
-            memory, verdicts.restore(context.store, context.factory, memory, checked_reason(reason))
+            memory, verdicts.restore(context.store, context.factory, memory, validate_reason(reason))
         )
         # The team may have said the same meanwhile, and it was kept out.
         if context.store.membership:
@@ -194,22 +194,22 @@ class Memories:
         """Approve a memory; it supersedes what contradicts it."""
         context = self._context
         context.require_person("an approval")
-        memory = context.memory_to_change(memory_id, everywhere=everywhere)
+        memory = context.find_memory_to_change(memory_id, everywhere=everywhere)
         if memory.status not in CURRENT_STATUSES:
             by = f" by {memory.superseded_by[:8]}" if memory.superseded_by else ""
             raise InvalidInput(
                 f"{memory.id[:8]} is {memory.status}{by}; to bring it back: hivemind restore {memory.id[:8]}"
             )
-        sight = context.sight_to_change(everywhere=everywhere)
-        events = verdicts.approve(context.store, context.factory, memory, checked_reason(reason), sight)
+        sight = context.limit_changes(everywhere=everywhere)
+        events = verdicts.approve(context.store, context.factory, memory, validate_reason(reason), sight)
         return context.change(memory, events)
 
     def reject(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
         """Reject a memory, and keep its value out."""
         context = self._context
         context.require_person("a rejection")
-        memory = context.memory_to_change(memory_id, everywhere=everywhere)
-        return context.change(memory, verdicts.reject(context.store, context.factory, memory, checked_reason(reason)))
+        memory = context.find_memory_to_change(memory_id, everywhere=everywhere)
+        return context.change(memory, verdicts.reject(context.store, context.factory, memory, validate_reason(reason)))
 
     def _require_trust(self, memory: Memory, what: str) -> None:
         """Refuse agents that change memories of higher trust than their own."""

@@ -63,7 +63,9 @@ class Browse:
 
     def get_all(self, ids: Iterable[str], *, everywhere: bool = False) -> tuple[Memory, ...]:
         """Return memories by their full ids, without those that are gone or not visible."""
-        return tuple(memories.get_visible(self._context.store.db, ids, self._context.sight(everywhere=everywhere)))
+        return tuple(
+            memories.get_visible(self._context.store.db, ids, self._context.limit_sight(everywhere=everywhere))
+        )
 
     def repositories(self) -> tuple[RepositoryStats, ...]:
         """Count the memories of each repository; the most recently used comes first."""
@@ -98,7 +100,7 @@ class Browse:
         # A hub has no folder of its own: there the memory is shared already.
         if memory.scope is not Scope.TEAM or store.directory is None or store.membership:
             return ""
-        every_repository = replace(self._context.sight(), everywhere=True)
+        every_repository = replace(self._context.limit_sight(), everywhere=True)
         of_the_team = replace(self._context.query(scope=Scope.TEAM, statuses=()), sight=every_repository)
         is_first = not memories.has_others(store.db, of_the_team, [memory.id])
         return "kept on this machine, to be shared once a hub is configured" if is_first else ""

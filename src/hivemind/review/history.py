@@ -60,14 +60,14 @@ class History:
     def explain(self, memory_id: str, *, everywhere: bool = False) -> Explanation:
         """Return a memory with its sources, its history and its receipts."""
         context = self._context
-        memory = context.memory(memory_id, everywhere=everywhere)
-        lines = receipts.find_by_memory(context.store.db, memory.id, context.sight(everywhere=everywhere))
+        memory = context.find_memory(memory_id, everywhere=everywhere)
+        lines = receipts.find_by_memory(context.store.db, memory.id, context.limit_sight(everywhere=everywhere))
         history = self.steps(memory.id, everywhere=everywhere)
         return Explanation(memory=memory, history=history, receipts=self._filter_visible(lines))
 
     def receipts(self, session: str = "", *, limit: int = 200, everywhere: bool = False) -> tuple[Receipt, ...]:
         """List which memories were shown to whom, and why: in one session, or the newest of all."""
-        sight = self._context.sight(everywhere=everywhere)
+        sight = self._context.limit_sight(everywhere=everywhere)
         return self._filter_visible(receipts.find_by_session(self._context.store.db, session, sight, limit))
 
     def _filter_visible(self, lines: Iterable[Receipt]) -> tuple[Receipt, ...]:
@@ -98,7 +98,7 @@ class History:
         about = context.resolve(memory, everywhere=everywhere) if memory else ""
         return tuple(
             log.read_entries(
-                context.store.db, context.sight(everywhere=everywhere), about=about, facts=facts, actor=actor,
+                context.store.db, context.limit_sight(everywhere=everywhere), about=about, facts=facts, actor=actor,
                 batch=batch, before=before, limit=limit,
             )
         )  # fmt: skip
@@ -110,7 +110,7 @@ class History:
     def log_texts(self, entries: Iterable[LogEntry], *, everywhere: bool = False) -> tuple[str, ...]:
         """Return for each log entry the text of its memory or its question; "(erased)" if that is gone."""
         entries = tuple(entries)
-        sight = self._context.sight(everywhere=everywhere)
+        sight = self._context.limit_sight(everywhere=everywhere)
         visible = memories.get_visible(self._context.store.db, {entry.about for entry in entries}, sight)
         texts = {memory.id: memory.text for memory in visible}
         return tuple(texts.get(MemoryId(entry.about)) or _describe_entry(entry) for entry in entries)
@@ -119,7 +119,7 @@ class History:
         """Count what memory did in the last seven days."""
         since = timestamps.format_timestamp(self._context.clock() - timedelta(days=7))
         actor = self._context.author.actor if self._own_only else ""
-        return WeekSummary(*receipts.summarise_since(self._context.store.db, self._context.sight(), since, actor))
+        return WeekSummary(*receipts.summarise_since(self._context.store.db, self._context.limit_sight(), since, actor))
 
     def days(self, count: int = 30) -> tuple[DailyStats, ...]:
         """Count memories, recalls, briefs and tokens of the last days, today last."""
@@ -129,7 +129,7 @@ class History:
             for back in reversed(range(count))
         ]
         new_by_date: dict[str, dict[str, int]] = defaultdict(dict)
-        for date, status, number in memories.count_by_day(db, self._context.sight(), dates[0]):
+        for date, status, number in memories.count_by_day(db, self._context.limit_sight(), dates[0]):
             new_by_date[date][status] = number
         receipts_by_date = {row[0]: row[1:] for row in receipts.count_by_day(db, dates[0])}
         # The empty date counts everything before the first day.

@@ -8,7 +8,7 @@ from pathlib import Path
 from hivemind.agents import file_changes
 from hivemind.agents.file_changes import FileChange
 from hivemind.code.staleness import EVERY, find_stale_memories
-from hivemind.context import Context, checked_reason
+from hivemind.context import Context, validate_reason
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.learning.proposals import find_detector
 from hivemind.memory import verdicts
@@ -82,18 +82,18 @@ class Review:
     def dispute(self, memory_id: str, other_id: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Mark two memories as contradicting each other."""
         context = self._context
-        memory = context.memory_to_change(memory_id, everywhere=everywhere)
-        against = context.memory_to_change(other_id, everywhere=everywhere)
-        return context.change(memory, verdicts.dispute(context.factory, memory, against, checked_reason(reason)))
+        memory = context.find_memory_to_change(memory_id, everywhere=everywhere)
+        against = context.find_memory_to_change(other_id, everywhere=everywhere)
+        return context.change(memory, verdicts.dispute(context.factory, memory, against, validate_reason(reason)))
 
     def settle(self, memory_id: str, *other_ids: str, reason: str = "", everywhere: bool = False) -> Memory:
         """End the disputes of a memory with others, because all of them are true."""
         context = self._context
         context.require_person("settling a dispute")
         memory, *others = (
-            context.memory_to_change(each_id, everywhere=everywhere) for each_id in (memory_id, *other_ids)
+            context.find_memory_to_change(each_id, everywhere=everywhere) for each_id in (memory_id, *other_ids)
         )
-        events = verdicts.settle(context.factory, memory, others, checked_reason(reason))
+        events = verdicts.settle(context.factory, memory, others, validate_reason(reason))
         if not events:
             raise InvalidInput(f"{memory.id[:8]} is in no dispute with these; 'hivemind review' lists the disputes")
         return context.change(memory, events)
@@ -101,7 +101,7 @@ class Review:
     def find_superseded_by(self, memory_ids: Sequence[str], *, everywhere: bool = False) -> tuple[Memory, ...]:
         """Return the memories that approving these would supersede; refuses to approve two sides of one dispute."""
         context = self._context
-        chosen = [context.memory_to_change(memory_id, everywhere=everywhere) for memory_id in memory_ids]
+        chosen = [context.find_memory_to_change(memory_id, everywhere=everywhere) for memory_id in memory_ids]
         superseded: dict[str, Memory] = {}
         for memory in chosen:
             sides = self.find_other_sides(memory, everywhere=everywhere)
@@ -112,7 +112,7 @@ class Review:
 
     def look_again(self, item: ReviewItem, *, everywhere: bool = False) -> ReviewItem | None:
         """Return an item of the queue as it is now; None if somebody has decided it."""
-        sight = self._context.sight(everywhere=everywhere)
+        sight = self._context.limit_sight(everywhere=everywhere)
         memory = next(iter(memories.get_visible(self._context.store.db, [item.memory.id], sight)), None)
         if memory is None or memory.status is not item.memory.status:
             return None
@@ -123,9 +123,9 @@ class Review:
     def verify(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Mark a memory as still correct, for the code as it is now."""
         context = self._context
-        target = context.memory_to_change(memory, everywhere=everywhere)
-        facts: list[Fact] = [MemoryVerified(memory_id=target.id, reason=checked_reason(reason))]
-        anchors = context.checkout.current_anchors(target, context.edited_files)
+        target = context.find_memory_to_change(memory, everywhere=everywhere)
+        facts: list[Fact] = [MemoryVerified(memory_id=target.id, reason=validate_reason(reason))]
+        anchors = context.checkout.current_anchors(target, context.list_edited_files)
         if anchors != target.anchors:
             facts.append(MemoryAnchored(memory_id=target.id, anchors=anchors))
         return context.change(target, [context.factory.about(target, fact) for fact in facts])
@@ -163,7 +163,7 @@ class Review:
         # Short enough to type, because a person names it to undo the rollback.
         name = derive_id("rollback", context.now)[:12]
         if changes and not dry_run:
-            context.record(make_rollback_events(context.factory, changes, name, checked_reason(reason)))
+            context.record(make_rollback_events(context.factory, changes, name, validate_reason(reason)))
         return name, tuple(changes)
 
     def count_kept_by_rollback(self, selection: Selection, *, everywhere: bool = False) -> tuple[int, int]:
@@ -176,8 +176,8 @@ class Review:
         context = self._context
         # A batch is one act, such as an import, and may have written about several repositories.
         is_whole_batch = bool(selection.batch) and context.is_person
-        sight = context.sight_to_change(everywhere=everywhere or is_whole_batch)
-        return plan_rollback(context.store, replace(selection, since=context.past(selection.since)), sight)
+        sight = context.limit_changes(everywhere=everywhere or is_whole_batch)
+        return plan_rollback(context.store, replace(selection, since=context.parse_past(selection.since)), sight)
 
     def undo_rollback(self, name: str) -> int:
         """Undo a rollback; return the number of memories."""
@@ -195,7 +195,7 @@ class Review:
             before = read_limited(target, rules_files.LARGEST_FILE).decode() if target.exists() else ""
         except ValueError as error:
             raise InvalidInput(f"{file!r} cannot be read: {error}; name another file") from None
-        return target, before, rules_files.insert_memory(before, self._context.memory(memory))
+        return target, before, rules_files.insert_memory(before, self._context.find_memory(memory))
 
     def promote_as_skill(self, memory: str) -> tuple[FileChange, ...]:
         """Plan to write a procedure as a skill of this repository; ``write_skill`` makes the changes."""
@@ -227,7 +227,7 @@ class Review:
 
     def find_other_sides(self, memory: Memory, *, everywhere: bool = False) -> tuple[Memory, ...]:
         """Return the visible memories that this one contradicts or that contradict it, newest first."""
-        sight = self._context.sight(everywhere=everywhere)
+        sight = self._context.limit_sight(everywhere=everywhere)
         return tuple(verdicts.find_other_sides(self._context.store.db, memory, sight))
 
 

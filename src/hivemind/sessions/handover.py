@@ -156,17 +156,17 @@ def _list_open_plan(trace: Iterable[Observation]) -> list[str]:
         if isinstance(points, list):
             objects = [parse_object(point) for point in points]
             # A whole plan replaces the one before.
-            plan = {str(index): (_text_of(point), str(point.get("status"))) for index, point in enumerate(objects)}
+            plan = {str(index): (_get_text(point), str(point.get("status"))) for index, point in enumerate(objects)}
         elif step.tool == "TaskCreate":
             task = parse_object(parse_object(step.output).get("task"))
-            plan[str(task.get("id"))] = (_text_of(arguments), "pending")
+            plan[str(task.get("id"))] = (_get_text(arguments), "pending")
         elif step.tool == "TaskUpdate" and arguments.get("status"):
             key = str(arguments.get("taskId"))
             plan[key] = (plan.get(key, ("", ""))[0], str(arguments["status"]))
     return [text for text, status in plan.values() if text and status not in CLOSED]
 
 
-def _text_of(point: dict[str, Any]) -> str:
+def _get_text(point: dict[str, Any]) -> str:
     """Return the text of a point of a plan, which agents store under different names."""
     return first_line(str(point.get("content") or point.get("step") or point.get("subject") or ""), LINE_CHARACTERS)
 

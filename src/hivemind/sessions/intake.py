@@ -80,17 +80,19 @@ def describe_error(error: Exception) -> str:
 
 def make_arrival(observation: Observation, redact: Callable[[str], str] = str) -> Arrival:
     """Make an observation ready for the log: storable, redacted and trimmed."""
-    fields = {field.name: _storable(getattr(observation, field.name)) for field in dataclasses.fields(ObservationMade)}
+    fields = {
+        field.name: _make_storable(getattr(observation, field.name)) for field in dataclasses.fields(ObservationMade)
+    }
     full_fact = ObservationMade(**fields)
     # Redact before trimming: a secret that trimming cut in two would not be recognised. Twice the length is enough to
     # redact, because the place where that is cut is trimmed away afterwards.
     fact = _trim(change_text(_trim(full_fact, 2 * LONGEST), redact), LONGEST)
     return Arrival(
-        id=EventId(_storable(observation.source_id)), at=observation.at, directory=full_fact.directory, fact=fact
+        id=EventId(_make_storable(observation.source_id)), at=observation.at, directory=full_fact.directory, fact=fact
     )
 
 
-def _storable(value: Any) -> Any:
+def _make_storable(value: Any) -> Any:
     """Replace what a database cannot store; otherwise one such line would stop every later opening of the store."""
     if isinstance(value, str) and (not value.isascii() or "\0" in value):
         # SQLite stops searching at a NUL byte, and Postgres rejects it.

@@ -77,7 +77,9 @@ class Observations:
             read = list(intake.parse_spool_lines(line for line in page if not intake.is_receipt(line)))
             receipts = [intake.parse_receipt(line) for line in page if intake.is_receipt(line)]
             arrivals = [arrival for arrival in read if isinstance(arrival, intake.Arrival)]
-            events = [observation_event(context.factory, arrival, tree(arrival.directory).id) for arrival in arrivals]
+            events = [
+                make_observation_event(context.factory, arrival, tree(arrival.directory).id) for arrival in arrivals
+            ]
             # What is learned from a session later must be found again after its tree's remote has changed.
             names = context.new_names({tree(arrival.directory) for arrival in arrivals})
             new_count = len(context.store.record([*names, *events])) - len(names) if events else 0
@@ -90,7 +92,7 @@ class Observations:
             unreadable.append(intake.describe_unreadable(line, intake.describe_error(error)))
 
         with spool.take_lines(str(context.settings.home)) as lines:
-            new = sum(isolate_failures(page, record, set_line_aside) for page in pages(lines))
+            new = sum(isolate_failures(page, record, set_line_aside) for page in split_into_pages(lines))
             if unreadable:
                 set_aside(context, quarantine.ItemOrigin.HOOK, unreadable)
         return new
@@ -109,9 +111,9 @@ class Observations:
             isolate_failures(
                 page,
                 lambda part: self._record_page(part, factory, redact, dry_run=dry_run),
-                lambda item, error: unreadable.append(_unrecordable(item[0], error)),
+                lambda item, error: unreadable.append(_describe_unrecordable(item[0], error)),
             )
-            for page in pages(observations)
+            for page in split_into_pages(observations)
         )
 
     def _record_page(
@@ -123,7 +125,7 @@ class Observations:
         new = {step.source_id: (step, repo) for step, repo in page if step.source_id not in known_ids}
         if not dry_run:
             events = [
-                observation_event(factory, intake.make_arrival(step, redact), repo) for step, repo in new.values()
+                make_observation_event(factory, intake.make_arrival(step, redact), repo) for step, repo in new.values()
             ]
             unfinished_ids = sessions.find_without_exit_code(db, known_ids)
             completions = [
@@ -141,9 +143,9 @@ class Observations:
         # Both limits are off at 0.
         oldest = timestamps.format_timestamp(now - timedelta(days=settings.keep_days)) if settings.keep_days else ""
         excess = sessions.total_bytes(db) - settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else 0
-        superfluous = list(_too_old_or_too_many(sessions.find_droppable(db), oldest, excess))
+        superfluous = list(_select_superfluous(sessions.find_droppable(db), oldest, excess))
         # A page is one fact, which names the entries it deleted.
-        for page in pages([] if dry_run else superfluous):
+        for page in split_into_pages([] if dry_run else superfluous):
             fact = ObservationsDropped(
                 bodies=tuple(observation.id for observation in page), reason="kept within the settings"
             )
@@ -151,7 +153,7 @@ class Observations:
         return PruneReport(observations=len(superfluous), bytes=sum(observation.size for observation in superfluous))
 
 
-def pages(items: Iterable[Item]) -> Iterator[list[Item]]:
+def split_into_pages(items: Iterable[Item]) -> Iterator[list[Item]]:
     """Split items into lists that are recorded together."""
     iterator = iter(items)
     while page := list(islice(iterator, EVENTS_AT_ONCE)):
@@ -175,7 +177,7 @@ def isolate_failures(
     return sum(isolate_failures(part, record, set_item_aside) for part in (items[:half], items[half:]))
 
 
-def observation_event(factory: EventFactory, arrival: intake.Arrival, repo: str) -> Event:
+def make_observation_event(factory: EventFactory, arrival: intake.Arrival, repo: str) -> Event:
     """Make the event of an observation."""
     return factory.event(
         arrival.fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=arrival.id, at=arrival.at, actor=arrival.fact.agent
@@ -192,12 +194,12 @@ def _make_completion(factory: EventFactory, step: Observation, repo: str) -> Eve
     return factory.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=step.agent)
 
 
-def _unrecordable(step: Observation, error: Exception) -> SkippedInput:
+def _describe_unrecordable(step: Observation, error: Exception) -> SkippedInput:
     where = f"{step.agent} session {step.session_id} at {step.at}"
     return SkippedInput(reason=intake.describe_error(error), where=where, raw=to_json(step)[:MAX_RAW_CHARACTERS])
 
 
-def _too_old_or_too_many(
+def _select_superfluous(
     oldest_first: Iterable[sessions.DroppableObservation], oldest: str, excess: int
 ) -> Iterator[sessions.DroppableObservation]:
     for observation in oldest_first:

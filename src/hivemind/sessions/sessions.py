@@ -53,7 +53,7 @@ class Sessions:
         self, *, limit: int = 20, agent: str = "", before: str = "", everywhere: bool = False
     ) -> tuple[Session, ...]:
         """List sessions of this repository, most recent first; ``before`` is the last id of the previous page."""
-        sight = self._context.sight(everywhere=everywhere)
+        sight = self._context.limit_sight(everywhere=everywhere)
         return tuple(sessions.list_sessions(self._context.store.db, sight, limit=limit, agent=agent, before=before))
 
     def search(
@@ -89,7 +89,7 @@ class Sessions:
 
     def memories(self, session: str, *, everywhere: bool = False) -> tuple[Memory, ...]:
         """List the memories recorded in a session, in order."""
-        db, sight = self._context.store.db, self._context.sight(everywhere=everywhere)
+        db, sight = self._context.store.db, self._context.limit_sight(everywhere=everywhere)
         session_memories = memories.find_by_session(db, session)
         visible = {memory.id for memory in memories.get_visible(db, [memory.id for memory in session_memories], sight)}
         return tuple(memory for memory in session_memories if memory.id in visible)
@@ -120,7 +120,7 @@ class Sessions:
 
         ``here`` imports only sessions of the current repository.
         """
-        context, begin = self._context, self._context.past(since)
+        context, begin = self._context, self._context.parse_past(since)
         transcripts = find_transcripts(
             home or Path.home(), [*names] or callers.NAMES, timestamps.parse_timestamp(begin) if begin else None
         )
@@ -129,9 +129,9 @@ class Sessions:
         skip_counts: Counter[str] = Counter()
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
         came_by_hook = partial(log.has_hook_observations, context.store.db)
-        items = read_observations(transcripts, came_by_hook, begin, _by_bytes(transcripts, progress))
+        items = read_observations(transcripts, came_by_hook, begin, _report_bytes(transcripts, progress))
         counts: Counter[str] = Counter()
-        observations = self._locate(_readable(items, skip_counts, unreadable), counts, here=here)
+        observations = self._locate(_select_readable(items, skip_counts, unreadable), counts, here=here)
         new = self._observations.record_all(
             observations, factory, cache_redaction(context.factory.redact), unreadable, dry_run=dry_run
         )
@@ -161,7 +161,7 @@ class Sessions:
 
 def find_session(context: Context, session: str, *, everywhere: bool = False) -> Session:
     """Return a session by its id, or the latest."""
-    db, sight = context.store.db, context.sight(everywhere=everywhere)
+    db, sight = context.store.db, context.limit_sight(everywhere=everywhere)
     if session:
         return sessions.get(db, session, sight)
     newest = sessions.list_sessions(db, sight, limit=1)
@@ -170,7 +170,7 @@ def find_session(context: Context, session: str, *, everywhere: bool = False) ->
     return newest[0]
 
 
-def _readable(
+def _select_readable(
     items: Iterable[Observation | SkippedInput], skip_counts: Counter[str], unreadable: deque[SkippedInput]
 ) -> Iterator[Observation]:
     """Yield the observations; count skipped input by reason and collect what has content."""
@@ -183,7 +183,7 @@ def _readable(
             unreadable.append(item)
 
 
-def _by_bytes(transcripts: Iterable[Transcript], progress: Progress) -> Callable[[int], None]:
+def _report_bytes(transcripts: Iterable[Transcript], progress: Progress) -> Callable[[int], None]:
     """Make a function that reports progress in bytes, one file at a time."""
     total, bytes_read = sum(transcript.size for transcript in transcripts), 0
 

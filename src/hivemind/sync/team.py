@@ -73,7 +73,7 @@ class Team:
     def publish(self, ids: Iterable[str], *, dry_run: bool = False) -> tuple[Publication, ...]:
         """Copy memories to the team; a dry run returns what would be sent and what would not."""
         self._context.require_person("publishing a memory")
-        publications = tuple(self._plan(self._context.memory(memory_id)) for memory_id in ids)
+        publications = tuple(self._plan(self._context.find_memory(memory_id)) for memory_id in ids)
         if dry_run:
             return publications
         with self._store.db.transaction():

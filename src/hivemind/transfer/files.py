@@ -92,7 +92,7 @@ class Files:
         return sync_rules_files(self._context, dry_run=dry_run)
 
     def _select_memories(self, *, everywhere: bool, session: str, owner: str) -> Iterator[Memory]:
-        visible = memories.iterate_visible(self._context.store.db, self._context.sight(everywhere=everywhere))
+        visible = memories.iterate_visible(self._context.store.db, self._context.limit_sight(everywhere=everywhere))
         return (
             memory
             for memory in visible

@@ -98,7 +98,7 @@ def _make_events(context: Context, points: Mapping[MemoryId, Point], factory: Ev
     """Make the events that store points of instruction files."""
     commit = context.checkout.head()
     claims = [Claim(text=point.text) for point in points.values()]
-    anchors_of_each = context.checkout.anchors_for(claims, context.edited_files)
+    anchors_of_each = context.checkout.anchors_for(claims, context.list_edited_files)
     events = []
     for (memory_id, point), anchors in zip(points.items(), anchors_of_each, strict=True):
         fact = MemoryRemembered(
@@ -141,7 +141,7 @@ def _find_excluded(
 
 def _find_exclusion(context: Context, memory_id: MemoryId, point: Point) -> Exclusion | None:
     """Return how a person decided against the text of a point elsewhere; None if nobody did."""
-    if log.find_erasure(context.store.db, memory_id, context.sight()):
+    if log.find_erasure(context.store.db, memory_id, context.limit_sight()):
         return Exclusion.ERASED
     gate, repo = context.store.load_gate(), context.repository.id
     return gate.find_text_refusal(point.text, repo) or gate.find_text_refusal(point.bare, repo)

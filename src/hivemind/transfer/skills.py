@@ -29,7 +29,7 @@ LARGEST_FILE = 1024 * 1024
 
 def plan_skill(context: Context, memory_id: str) -> tuple[FileChange, ...]:
     """Plan the files that make a procedure a skill in this repository; empty if they are there already."""
-    memory = context.memory(memory_id)
+    memory = context.find_memory(memory_id)
     root = context.checkout.root
     # A skill keeps its name when the text changes, or the old one would stay beside the new one.
     names = [file.parent.name for file, _, origin in find_skills(root) if origin["id"] == memory.id]
@@ -75,7 +75,7 @@ def _find_problem(context: Context, name: str, text: str, memory_id: str) -> tup
     """Return what is wrong with a skill, and what to do about it; None if nothing is."""
     short_id = shorten_id(memory_id)
     try:
-        memory = context.memory(memory_id)
+        memory = context.find_memory(memory_id)
     except NotFound:
         folders = " and ".join(f"{folder}/{name}" for folder in FOLDERS)
         return f"its memory {short_id} is gone", f"delete {folders}"
