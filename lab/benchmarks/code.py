@@ -31,7 +31,7 @@ from typing import TypeVar
 
 from hivemind.code import git
 from hivemind.code.code_changes import assess_change, judge
-from hivemind.code.grammars import language_of
+from hivemind.code.grammars import find_language
 from hivemind.code.index import CodeIndex
 from hivemind.code.index_database import select
 from hivemind.code.moved_symbols import match
@@ -136,7 +136,7 @@ def ctags_seconds(root: Path) -> float | None:
 
 def saved_files(index: CodeIndex) -> Iterator[float]:
     """Yield the CPU time from a saved file to committed rows, for random files."""
-    paths = random.Random(8).sample([path for path in index.paths() if path.endswith(".py")], 200)
+    paths = random.Random(8).sample([path for path in index.list_paths() if path.endswith(".py")], 200)
     for path in paths:
         file = index.root / path
         file.write_text(file.read_text() + f"\n\ndef added_{len(path)}(value):\n    return value + {len(path)}\n")
@@ -146,9 +146,9 @@ def saved_files(index: CodeIndex) -> Iterator[float]:
 def ten_anchors(index: CodeIndex) -> Iterator[float]:
     """Yield the CPU time to judge ten anchors when nothing has changed."""
     draw = random.Random(8)
-    paths = [path for path in index.paths() if path.endswith(".py")]
+    paths = [path for path in index.list_paths() if path.endswith(".py")]
     for _ in range(50):
-        symbols = [draw.choice(index.symbols_of(path)) for path in draw.sample(paths, 10)]
+        symbols = [draw.choice(index.read_symbols(path)) for path in draw.sample(paths, 10)]
         anchors = [Anchor.of(symbol) for symbol in symbols]
         yield measure_cpu(partial(judge, index, anchors))[0]
 
@@ -174,7 +174,7 @@ def measure_history(repository: Path, commits: int) -> None:
 def judge_commit(root: Path, commit: str, costs: list[float]) -> Iterator[Staleness]:
     """Judge every symbol of the files a commit touched; parsing the old side is not timed, an index has it already."""
     paths, moves = git.list_changes(root, f"{commit}^", commit)
-    code_paths = [path for path in dict.fromkeys(paths) if language_of(path)]
+    code_paths = [path for path in dict.fromkeys(paths) if find_language(path)]
     if not code_paths or len(code_paths) > 300:
         return
     sources = git.read_blobs(root, [f"{side}:{path}" for path in code_paths for side in (f"{commit}^", commit)])
@@ -229,12 +229,12 @@ def print_distance(root: Path, distance: int) -> None:
     """Print the share of memories that each rule marks as stale ``distance`` commits later."""
     then = f"HEAD~{distance}"
     tree_paths = git.run(root, "ls-tree", "-r", "-z", "--name-only", then).decode("utf-8", "replace").split("\0")
-    paths = [path for path in tree_paths if language_of(path)]
+    paths = [path for path in tree_paths if find_language(path)]
     everything = [*list_symbols(git.read_blobs(root, [f"{then}:{path}" for path in paths]), then, paths)]
     symbols = [symbol for symbol in everything if symbol.kind not in NOT_CODE]
     touched_paths, moves = git.list_changes(root, then)
     changed = set(touched_paths)
-    code_paths = [path for path in dict.fromkeys(touched_paths) if language_of(path)]
+    code_paths = [path for path in dict.fromkeys(touched_paths) if find_language(path)]
     sources = git.read_blobs(root, [f"{side}:{path}" for path in code_paths for side in (then, "HEAD")])
     old, new = ([*list_symbols(sources, side, code_paths)] for side in (then, "HEAD"))
     judge_pair = make_judge(sources, then, "HEAD")

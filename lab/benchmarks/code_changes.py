@@ -21,7 +21,7 @@ from tree_sitter import Node
 
 from hivemind.code import git
 from hivemind.code.code_changes import assess_change
-from hivemind.code.grammars import language_of
+from hivemind.code.grammars import find_language
 from hivemind.code.moved_symbols import match
 from hivemind.code.parsing import Definition, ParsedFile, outline, parse_file
 from hivemind.code.related_files import is_test
@@ -214,7 +214,9 @@ def sample_functions(root: Path, count: int) -> Iterator[tuple[str, bytes, Defin
     """Yield random functions of a repository: path, source, definition, node, number of lines."""
     draw = random.Random(21)
     listing = git.run(root, "ls-tree", "-r", "-z", "--name-only", "HEAD").decode("utf-8", "replace").split("\0")
-    paths = [path for path in listing if language_of(path) in LANGUAGES and not re.search("test|vendor|example", path)]
+    paths = [
+        path for path in listing if find_language(path) in LANGUAGES and not re.search("test|vendor|example", path)
+    ]
     total = 0
     chosen = draw.sample(paths, min(len(paths), 2 * count))
     sources = git.read_blobs(root, [f"HEAD:{path}" for path in chosen])
@@ -241,7 +243,7 @@ def measure_edits(repositories: Sequence[Path], count: int, is_mutation: bool, i
     for repository in repositories:
         draw = random.Random(5)
         for path, source, definition, node, lines in sample_functions(repository, count):
-            language = language_of(path) or ""
+            language = find_language(path) or ""
             possible_edits = list_mutations(node) if is_mutation else list_refactorings(language, source, node)
             # With an attribute above it, the node around a function is that of its container.
             edits = [edit for edit in possible_edits if definition.start <= edit.start and edit.end <= definition.end]
@@ -284,7 +286,7 @@ class CommitChange(NamedTuple):
 def judge_commit(root: Path, commit: str, label: str = "") -> Iterator[CommitChange]:
     """Judge every symbol that a commit changed, or the one with this label, and yield its text before and after."""
     paths, moves = git.list_changes(root, f"{commit}^", commit)
-    code_paths = [path for path in dict.fromkeys(paths) if language_of(path) in LANGUAGES]
+    code_paths = [path for path in dict.fromkeys(paths) if find_language(path) in LANGUAGES]
     if not code_paths or len(code_paths) > 20:
         return
     sources = git.read_blobs(root, [f"{side}:{path}" for path in code_paths for side in (f"{commit}^", commit)])
@@ -385,7 +387,7 @@ def print_verdicts(labels: Path, folder: Path, wanted_part: str, is_verbose: boo
             print(f"not there: {line}")
             continue
         is_flagged = change.staleness.must_verify
-        for group in ("all", language_of(label.partition("::")[0]) or ""):
+        for group in ("all", find_language(label.partition("::")[0]) or ""):
             tallies[verdict, group][is_flagged] += 1
         if is_verbose and is_flagged is not (verdict == "behaviour"):
             print(f"--- {line}: {change.staleness.change}\n{show_diff(change.old_text, change.new_text)[:1200]}")

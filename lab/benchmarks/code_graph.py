@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hivemind.code import related_files
-from hivemind.code.grammars import family_of
+from hivemind.code.grammars import find_language_family
 from hivemind.code.index import CodeIndex
 from hivemind.code.index_database import select
 from hivemind.code.index_reading import split_identifier
@@ -41,7 +41,9 @@ def measure_callers(repository: Path, count: int) -> None:
             true_callers = _find_true_callers(index, symbol)
             found_callers = {caller.key for caller in related_files.find_callers(index, symbol).symbols}
             hits = len(true_callers & found_callers)
-            by_language.setdefault(family_of(symbol.path), []).append((hits, len(true_callers), len(found_callers)))
+            by_language.setdefault(find_language_family(symbol.path), []).append(
+                (hits, len(true_callers), len(found_callers))
+            )
         for language, counts in by_language.items():
             hits, expected, shown = (sum(column) for column in zip(*counts, strict=True))
             # One function with the name of something in a library can have half of all "callers".
@@ -76,7 +78,7 @@ def _find_true_callers(index: CodeIndex, symbol: Symbol) -> set[tuple[str, str, 
     definition = re.compile(_DEFINITION + re.escape(symbol.name) + r"\b")
     callers = set()
     for path in _files_with_word(index, symbol.name):
-        if family_of(path) != family_of(symbol.path):
+        if find_language_family(path) != find_language_family(symbol.path):
             continue
         lines = _read_lines(index.root / path)
         places = [
@@ -87,7 +89,7 @@ def _find_true_callers(index: CodeIndex, symbol: Symbol) -> set[tuple[str, str, 
             and call.search(_STRING.sub('""', line))
             and not definition.search(line)
         ]
-        symbols = index.symbols_of(path) if places else []
+        symbols = index.read_symbols(path) if places else []
         callers |= {_enclosing(symbols, place).key for place in places if not _is_declaration(symbols, place)}
     return callers - {symbol.key}
 
@@ -128,7 +130,7 @@ def print_edges(repository: Path, count: int) -> None:
         random.Random(7).shuffle(places)
         printed = 0
         for path, qualified in places:
-            symbol = next(symbol for symbol in index.symbols_of(path) if symbol.qualified == qualified)
+            symbol = next(symbol for symbol in index.read_symbols(path) if symbol.qualified == qualified)
             callers = related_files.find_callers(index, symbol)
             if callers.symbols and callers.namesakes:
                 caller = random.Random(printed).choice(callers.symbols)

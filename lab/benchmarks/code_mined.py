@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from hivemind.code import git
-from hivemind.code.grammars import language_of
+from hivemind.code.grammars import find_language
 from hivemind.code.moved_symbols import match
 from hivemind.code.parsing import Definition, ParsedFile, outline, parse_file
 from hivemind.model.code import Symbol
@@ -67,7 +67,7 @@ def measure_containers(repository: Path, count: int) -> None:
         after = next((symbol for symbol in outline(path, new).symbols if symbol.qualified == before.qualified), None)
         result = judge_symbols(before, after, file, new_file, never_renamed)
         shown = result.text + " ".join(f"{line.old} {line.new}" for line in result.lines[:2])
-        for group in ("all", edit.kind, language_of(path) or "", definition.kind):
+        for group in ("all", edit.kind, find_language(path) or "", definition.kind):
             noticed[group][result.must_verify] += 1
             named[group][any(name.decode("utf-8", "replace") in shown for name in edit.names)] += 1
     for group, tally in noticed.items():
@@ -78,7 +78,9 @@ def measure_containers(repository: Path, count: int) -> None:
 def _sample_containers(root: Path, count: int) -> Iterator[tuple[str, bytes, ParsedFile, Definition]]:
     draw = random.Random(21)
     listing = git.run(root, "ls-tree", "-r", "-z", "--name-only", "HEAD").decode("utf-8", "replace").split("\0")
-    paths = [path for path in listing if language_of(path) in LANGUAGES and not re.search("test|vendor|example", path)]
+    paths = [
+        path for path in listing if find_language(path) in LANGUAGES and not re.search("test|vendor|example", path)
+    ]
     total = 0
     for path in draw.sample(paths, len(paths)):
         source = git.read_blobs(root, [f"HEAD:{path}"]).get(f"HEAD:{path}", b"")
@@ -156,7 +158,7 @@ def measure_moves(repository: Path, commits: int) -> None:
             if before.kind not in FUNCTIONS or before.key in places or len(old.lines[before.key]) < MIN_LINES:
                 continue
             target, likeness = _find_target(old.lines[before.key], candidates, new)
-            language = language_of(before.path) or ""
+            language = find_language(before.path) or ""
             for group in ("all", language):
                 tallies[group][_classify(after, target, likeness)] += 1
     for group, tally in tallies.items():
@@ -198,7 +200,7 @@ def _list_commits(root: Path, commits: int) -> list[str]:
 
 def _read_sides(root: Path, commit: str) -> tuple[Side, Side, dict[str, str]] | None:
     paths, moves = git.list_changes(root, f"{commit}^", commit)
-    code_paths = [path for path in dict.fromkeys(paths) if language_of(path) in LANGUAGES]
+    code_paths = [path for path in dict.fromkeys(paths) if find_language(path) in LANGUAGES]
     if not code_paths or len(code_paths) > MAX_CODE_FILES:
         return None
     names = (f"{commit}^", commit)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hivemind.code import git, links
-from hivemind.code.grammars import language_of
+from hivemind.code.grammars import find_language
 from hivemind.code.index import CodeIndex
 from hivemind.code.index_database import select
 
@@ -40,7 +40,7 @@ def main(repositories: Sequence[str]) -> None:
 def unpack(repository: Path, root: Path) -> None:
     """Write the code of the newest commit to a folder."""
     listing = git.run(repository, "ls-tree", "-r", "-z", "--name-only", "HEAD").decode("utf-8", "replace").split("\0")
-    paths = [path for path in listing if language_of(path)]
+    paths = [path for path in listing if find_language(path)]
     for start in range(0, len(paths), 500):
         sources = git.read_blobs(repository, [f"HEAD:{path}" for path in paths[start : start + 500]])
         for name, source in sources.items():
@@ -71,7 +71,7 @@ def measure(index: CodeIndex, tallies: dict[str, Counter[str]]) -> None:
             text = draw.choice(FORMS).format(name=written)
             labels = {anchor.label for anchor in links.find_mentions(index, text)}
             outcome = judge(labels, f"{path}::{qualified}")
-            for group in ("all", kind, language_of(path) or ""):
+            for group in ("all", kind, find_language(path) or ""):
                 tallies[group][outcome] += 1
 
 

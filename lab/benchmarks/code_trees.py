@@ -162,9 +162,9 @@ def remember_functions(root: Path, home: Path) -> None:
     """Store memories that are linked to functions of the tree."""
     with Hivemind.open(directory=root, settings=Settings(home=home, person="ada")) as mind:
         index = mind.checkout.index
-        draw, paths, count = random.Random(8), index.paths(), 0
+        draw, paths, count = random.Random(8), index.list_paths(), 0
         while count < MEMORIES:
-            symbols = [symbol for symbol in index.symbols_of(draw.choice(paths)) if symbol.kind == "function"]
+            symbols = [symbol for symbol in index.read_symbols(draw.choice(paths)) if symbol.kind == "function"]
             if symbols:
                 text = f"Rule {count}: what {symbols[0].name} returns is counted in steps of {count}"
                 mind.remember(text, links=[f"{symbols[0].path}::{symbols[0].qualified}"])

@@ -27,7 +27,7 @@ def count_words(path: Path, stamp: int) -> Counter[str]:
 
 def read_documents(index: CodeIndex) -> Iterator[tuple[str, Counter[str]]]:
     """Yield the files of a tree with their words."""
-    for path in index.paths():
+    for path in index.list_paths():
         file = index.root / path
         if file.is_file() and file.stat().st_size < MAX_BYTES:
             yield path, count_words(file, file.stat().st_mtime_ns)

@@ -115,7 +115,7 @@ def walk(root: Path, commits: int, fewest: int = FEWEST) -> Iterator[PastCommit]
                 for commit in reversed(commits_in_range):
                     subprocess.run([*at, tree, "checkout", "-qf", f"{commit.id}^"], check=True)
                     index.refresh()
-                    tree_paths = set(index.paths())
+                    tree_paths = set(index.list_paths())
                     files = [path for path in commit.files if path in tree_paths]
                     if len(files) >= fewest:
                         yield PastCommit(commit.id, commit.message.partition("\n")[0], files, index)
@@ -131,7 +131,7 @@ def share(result: Sequence[str], files: Sequence[str], seed: str) -> float:
 
 def list_folder(index: CodeIndex, seed: str) -> list[str]:
     folder = seed.rpartition("/")[0]
-    return [path for path in index.paths() if path.rpartition("/")[0] == folder and path != seed][:SHOWN]
+    return [path for path in index.list_paths() if path.rpartition("/")[0] == folder and path != seed][:SHOWN]
 
 
 if __name__ == "__main__":

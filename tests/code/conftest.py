@@ -11,7 +11,7 @@ import pytest
 from hivemind.code import git
 from hivemind.code.code_changes import judge
 from hivemind.code.index import CodeIndex
-from hivemind.code.links import find
+from hivemind.code.links import find_symbols
 from hivemind.model.code import Anchor, Staleness
 
 
@@ -48,8 +48,8 @@ class Workspace:
         return self.git("rev-parse", "HEAD")
 
     def anchor(self, link: str) -> Anchor:
-        (found,) = find(self.index, link)
-        return Anchor.of(found, git.head(self.root))
+        (found,) = find_symbols(self.index, link)
+        return Anchor.of(found, git.read_head(self.root))
 
     def judge(self, anchor: Anchor) -> Staleness:
         (found,) = judge(self.index, [anchor])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hivemind.code import git, working_tree
-from hivemind.code.links import find
+from hivemind.code.links import find_symbols
 from hivemind.code.parsing import outline
 from hivemind.model.code import SymbolChange
 
@@ -26,11 +26,11 @@ def test_nothing_outside_the_root_is_read_through_links(workspace: "Workspace") 
     workspace.index.refresh()
     workspace.index.update(["file.py", "folder/secret.py", "../outside/secret.py"])
 
-    assert workspace.index.paths() == ["inside.py"]
-    assert find(workspace.index, "folder/secret.py") == []
-    assert find(workspace.index, "../outside/secret.py") == []
-    assert find(workspace.index, str(outside / "secret.py")) == []
-    assert len(find(workspace.index, str(workspace.root / "inside.py"))) == 1
+    assert workspace.index.list_paths() == ["inside.py"]
+    assert find_symbols(workspace.index, "folder/secret.py") == []
+    assert find_symbols(workspace.index, "../outside/secret.py") == []
+    assert find_symbols(workspace.index, str(outside / "secret.py")) == []
+    assert len(find_symbols(workspace.index, str(workspace.root / "inside.py"))) == 1
 
 
 def test_a_pipe_keeps_nobody_waiting(workspace: "Workspace") -> None:
@@ -47,7 +47,7 @@ def test_a_folder_in_the_place_of_a_file_is_no_file(workspace: "Workspace") -> N
 
     workspace.index.update(["turned.py", "turned.py/inside.py"])
 
-    assert workspace.index.paths() == ["turned.py/inside.py"]
+    assert workspace.index.list_paths() == ["turned.py/inside.py"]
 
 
 def test_a_huge_file_is_known_by_its_ends(workspace: "Workspace") -> None:
@@ -71,8 +71,8 @@ def test_odd_names_are_only_names(workspace: "Workspace", name: str) -> None:
 
     workspace.index.refresh()
 
-    assert name in workspace.index.paths()
-    assert [symbol.name for symbol in workspace.index.symbols_of(name)] == ["", "answer"]
+    assert name in workspace.index.list_paths()
+    assert [symbol.name for symbol in workspace.index.read_symbols(name)] == ["", "answer"]
 
 
 def test_a_name_that_is_no_text_is_survived(workspace: "Workspace") -> None:
@@ -81,7 +81,7 @@ def test_a_name_that_is_no_text_is_survived(workspace: "Workspace") -> None:
 
     workspace.index.refresh()
 
-    assert "fine.py" in workspace.index.paths()
+    assert "fine.py" in workspace.index.list_paths()
 
 
 def test_deep_nesting_is_survived() -> None:
@@ -120,7 +120,7 @@ def test_a_submodule_is_neither_indexed_nor_in_the_way(workspace: "Workspace") -
     workspace.index.refresh()
     anchor = workspace.anchor("vendored/lib.py::lib")
 
-    assert "own.py" in workspace.index.paths()
+    assert "own.py" in workspace.index.list_paths()
     assert workspace.judge(anchor).change is SymbolChange.FRESH
 
 

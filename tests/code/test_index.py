@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from hivemind.code.index import BATCH_BYTES, BATCH_FILES, CodeIndex
 from hivemind.code.index_database import BULK_CACHE_KB, select
-from hivemind.code.links import find
+from hivemind.code.links import find_symbols
 from hivemind.code.related_files import find_by_task, find_callers, find_related
 from hivemind.model.code import SymbolChange
 
@@ -46,8 +46,8 @@ def test_an_index_sees_what_changed_appeared_and_went(workspace: "Workspace") ->
 
     assert changed == 3
     assert workspace.index.refresh() == 0
-    assert "app/new.py" in workspace.index.paths()
-    assert "app/unrelated.py" not in workspace.index.paths()
+    assert "app/new.py" in workspace.index.list_paths()
+    assert "app/unrelated.py" not in workspace.index.list_paths()
 
 
 def test_words_are_searched_as_files_change_appear_and_go(workspace: "Workspace") -> None:
@@ -96,7 +96,7 @@ def test_an_ignored_file_is_not_indexed(workspace: "Workspace") -> None:
 
     workspace.index.refresh()
 
-    assert workspace.index.paths() == [".gitignore", "a.py"]
+    assert workspace.index.list_paths() == [".gitignore", "a.py"]
 
 
 def test_one_updated_file_leaves_the_same_rows_as_a_new_index(workspace: "Workspace") -> None:
@@ -120,10 +120,10 @@ def test_one_updated_file_leaves_the_same_rows_as_a_new_index(workspace: "Worksp
 
 def test_an_edit_within_the_same_instant_and_size_is_seen(workspace: "Workspace") -> None:
     workspace.write("a.py", "def one(): pass\n")
-    first = [symbol.name for symbol in workspace.index.symbols_of("a.py")]
+    first = [symbol.name for symbol in workspace.index.read_symbols("a.py")]
 
     workspace.write("a.py", "def two(): pass\n")
-    second = [symbol.name for symbol in workspace.index.symbols_of("a.py")]
+    second = [symbol.name for symbol in workspace.index.read_symbols("a.py")]
 
     assert (first, second) == (["", "one"], ["", "two"])
 
@@ -169,7 +169,7 @@ def test_two_processes_may_share_an_index(workspace: "Workspace") -> None:
 
 def test_callers_are_those_that_import_and_the_rest_is_counted(workspace: "Workspace") -> None:
     fill(workspace)
-    (symbol,) = find(workspace.index, "app/money.py::add_up")
+    (symbol,) = find_symbols(workspace.index, "app/money.py::add_up")
 
     seen = find_callers(workspace.index, symbol)
 
@@ -183,7 +183,7 @@ def test_a_file_that_appears_answers_imports_that_waited_for_it(workspace: "Work
     workspace.write("app/money.py", "def add_up(prices):\n    return sum(prices)\n")
 
     workspace.index.refresh()
-    (symbol,) = find(workspace.index, "app/money.py::add_up")
+    (symbol,) = find_symbols(workspace.index, "app/money.py::add_up")
 
     assert [caller.name for caller in find_callers(workspace.index, symbol).symbols] == ["total"]
 
@@ -262,7 +262,7 @@ def test_what_is_edited_together_is_learned_from_commits_and_forgotten_with_the_
 
 def callers_of(workspace: "Workspace", link: str) -> list[str]:
     workspace.index.refresh()
-    symbol = next(symbol for symbol in find(workspace.index, link) if symbol.kind != "prototype")
+    symbol = next(symbol for symbol in find_symbols(workspace.index, link) if symbol.kind != "prototype")
     return sorted(caller.label for caller in find_callers(workspace.index, symbol).symbols)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hivemind.code import grammars
-from hivemind.code.grammars import language_of
+from hivemind.code.grammars import find_language
 from hivemind.code.parsing import Outline, outline
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -34,7 +34,7 @@ def test_a_language_is_read_as_its_sample_says(path: Path) -> None:
 def test_every_language_has_a_sample() -> None:
     queries = Path(grammars.__file__).with_name("languages").glob("*.scm")
 
-    sampled = {language_of(path.stem) for path in FILES}
+    sampled = {find_language(path.stem) for path in FILES}
 
     assert sampled == {query.stem for query in queries if "; files: " in query.read_text()}
 

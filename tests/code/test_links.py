@@ -7,7 +7,7 @@ import pytest
 
 from hivemind.code.code_names import surely_names_code
 from hivemind.code.index import MAX_AUTOMATIC_FILES, CodeIndex
-from hivemind.code.links import find, find_anchors, find_mentions
+from hivemind.code.links import find_anchors, find_mentions, find_symbols
 
 if TYPE_CHECKING:
     from tests.code.conftest import Workspace
@@ -41,7 +41,7 @@ def shop(workspace: "Workspace") -> "Workspace":
 
 
 def labels(workspace: "Workspace", link: str) -> list[str]:
-    return [symbol.label for symbol in find(workspace.index, link)]
+    return [symbol.label for symbol in find_symbols(workspace.index, link)]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_names_are_understood_as_people_write_them(
 
 
 def test_a_type_with_many_implementations_is_linked_with_its_definition_first(library: "Workspace") -> None:
-    symbols = find(library.index, "src/pool.rs::Pool")
+    symbols = find_symbols(library.index, "src/pool.rs::Pool")
 
     assert symbols[0].kind == "struct"
     assert {symbol.label for symbol in symbols} == {"src/pool.rs::Pool"}

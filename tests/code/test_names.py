@@ -6,7 +6,7 @@ import pytest
 
 from hivemind.code.code_names import find_named_files
 from hivemind.code.index import MAX_AUTOMATIC_FILES
-from hivemind.code.links import find, resolve_link, suggest_labels
+from hivemind.code.links import find_symbols, resolve_link, suggest_labels
 from hivemind.model.code import Anchor, SymbolChange
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def test_names_are_found_in_a_tree_too_large_to_index_in_passing(polyglot: "Work
 def test_a_name_of_something_else_means_nothing_here(polyglot: "Workspace", name: str) -> None:
     polyglot.index.refresh()
 
-    meant = find(polyglot.index, name)
+    meant = find_symbols(polyglot.index, name)
 
     assert [symbol.label for symbol in meant] in ([], ["auth"] if name == "auth.." else [])
     assert len(suggest_labels(polyglot.index, name)) <= 3
@@ -178,9 +178,9 @@ def test_the_whole_name_of_one_place_stands_before_the_end_of_another(polyglot: 
     polyglot.write("legacy/auth/service.py", FILES["auth/service.py"])
     polyglot.index.refresh()
 
-    whole = find(polyglot.index, "auth.service.authenticate_user")
-    other = find(polyglot.index, "legacy.auth.service.authenticate_user")
-    either = find(polyglot.index, "service.authenticate_user")
+    whole = find_symbols(polyglot.index, "auth.service.authenticate_user")
+    other = find_symbols(polyglot.index, "legacy.auth.service.authenticate_user")
+    either = find_symbols(polyglot.index, "service.authenticate_user")
 
     assert [symbol.path for symbol in whole] == ["auth/service.py"]
     assert [symbol.path for symbol in other] == ["legacy/auth/service.py"]

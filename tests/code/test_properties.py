@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hivemind.code.code_changes import compare
-from hivemind.code.fingerprint import SKETCH_SIZE, pack, similarity, sketch
+from hivemind.code.fingerprint import SKETCH_SIZE, measure_similarity, pack, sketch
 from hivemind.code.moved_symbols import match
 from hivemind.code.parsing import outline
 from hivemind.model.code import BROKEN, Fingerprint, SymbolChange
@@ -105,11 +105,11 @@ def test_any_bytes_can_be_outlined_in_any_language(source: bytes, name: str) -> 
 def test_similarity_is_a_share_and_the_same_both_ways(one: list[bytes], other: list[bytes]) -> None:
     left, right = pack(sketch(one)), pack(sketch(other))
 
-    share = similarity(left, right)
+    share = measure_similarity(left, right)
 
     assert 0.0 <= share <= 1.0
-    assert share == similarity(right, left)
-    assert similarity(left, left) == (1.0 if left else 0.0)
+    assert share == measure_similarity(right, left)
+    assert measure_similarity(left, left) == (1.0 if left else 0.0)
 
 
 @given(
@@ -119,6 +119,6 @@ def test_similarity_of_small_bodies_is_exact(one: list[bytes], other: list[bytes
     triples = [set(zip(found, found[1:], found[2:], strict=False)) for found in (one, other)]
     exact = len(triples[0] & triples[1]) / max(1, len(triples[0] | triples[1]))
 
-    share = similarity(pack(sketch(one)), pack(sketch(other)))
+    share = measure_similarity(pack(sketch(one)), pack(sketch(other)))
 
     assert abs(share - exact) < 1e-9

@@ -13,7 +13,7 @@ import pytest
 from hivemind.code.index import CodeIndex
 from hivemind.code.index_database import select
 from hivemind.code.index_reading import MIN_FILES
-from hivemind.code.links import find
+from hivemind.code.links import find_symbols
 from hivemind.code.related_files import find_callers
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def test_processes_that_save_single_files_during_a_refresh_double_nothing(
 
     refresh = start(REFRESH, workspace)
     for number in range(120):
-        workspace.index.symbols_of(f"app/m{number}.py")
+        workspace.index.read_symbols(f"app/m{number}.py")
     refresh.wait()
 
     assert content(workspace.index) == content_of_one_run(workspace, tmp_path)
@@ -126,7 +126,7 @@ def test_an_index_killed_at_any_step_is_complete_after_the_next_run(
     assert code == -signal.SIGKILL
     assert not was_complete
     assert content(workspace.index) == content_of_one_run(workspace, tmp_path)
-    (symbol,) = find(workspace.index, "app/m7.py::settle_7")
+    (symbol,) = find_symbols(workspace.index, "app/m7.py::settle_7")
     assert [caller.label for caller in find_callers(workspace.index, symbol).symbols] == ["app/m6.py::settle_6"]
 
 

@@ -46,7 +46,7 @@ class Checkout:
     def of(repository: Repository, db: Database, home: Path, *, is_hurried: bool = False) -> "Checkout":
         """Make the checkout of a repository with its earlier ids."""
         if repository.root:
-            repository = replace(repository, known_as=_earlier_names(db, repository))
+            repository = replace(repository, known_as=_find_earlier_names(db, repository))
         return Checkout(repository, home, is_hurried=is_hurried)
 
     @property
@@ -90,9 +90,9 @@ class Checkout:
         """Whether an answer needed more of the code than could be read in time."""
         return "index" in self.__dict__ and self.index.is_behind
 
-    def head(self) -> str:
+    def read_head(self) -> str:
         """The commit that is checked out."""
-        return git.head(self.root) if self.exists else ""
+        return git.read_head(self.root) if self.exists else ""
 
     def is_elsewhere(self, repo: str) -> bool:
         """Whether a memory or session with this repository id belongs to another repository."""
@@ -110,24 +110,24 @@ class Checkout:
         """Whether a claim names no repository, or this one."""
         return claim.repo in ("", *self.names)
 
-    def anchors_for(self, claims: Sequence[Claim], edited_files: EditedFiles) -> list[tuple[Anchor, ...]]:
+    def find_anchors(self, claims: Sequence[Claim], edited_files: EditedFiles) -> list[tuple[Anchor, ...]]:
         """Find the code that each claim is about; none if the index cannot be opened."""
         about_code = [self._may_be_about_code(claim) for claim in claims]
         anchors: list[tuple[Anchor, ...]] = [()] * len(claims)
         # The usual case: a note in words opens no index and starts no git.
         if not any(about_code):
             return anchors
-        commit, asked_at = self.head(), time.time()
+        commit, asked_at = self.read_head(), time.time()
         with suppress(Unavailable, StoreError):
             for place, claim in enumerate(claims):
                 if about_code[place]:
-                    near = self._paths_in_tree(edited_files(claim))
+                    near = self._list_paths_in_tree(edited_files(claim))
                     anchors[place] = on_demand.links.find_anchors(
                         self.index, claim.links, claim.sources, claim.text, commit, near, asked_at
                     )
         return anchors
 
-    def anchors_for_proposals(
+    def find_proposal_anchors(
         self, proposals: Sequence[Proposal], root: str, path_of: Callable[[str], str] = str
     ) -> dict[str, tuple[Anchor, ...]]:
         """Find the code in a tree that each proposal is about, by memory id."""
@@ -139,7 +139,7 @@ class Checkout:
             anchors.update(on_demand.links.anchor_proposals(index, proposals, path_of))
         return anchors
 
-    def staleness_of(
+    def try_to_judge(
         self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False, deadline: float = math.inf
     ) -> Sequence[Staleness]:
         """Judge how anchored code changed; empty if that is not possible, shorter if the time is not enough."""
@@ -156,20 +156,20 @@ class Checkout:
         has_time = (lambda seconds: measure_cpu_seconds() + seconds < deadline) if deadline < math.inf else None
         return on_demand.code_changes.judge(self.index, anchors, commit, in_passing=in_passing, has_time=has_time)
 
-    def current_anchors(self, memory: Memory, edited_files: EditedFiles) -> tuple[Anchor, ...]:
+    def find_current_anchors(self, memory: Memory, edited_files: EditedFiles) -> tuple[Anchor, ...]:
         """Return the anchors of a memory in the current code, without deleted code."""
         if not self.owns(memory):
             return memory.anchors
-        staleness = self.staleness_of(memory.anchors, commit=self.head()) if memory.anchors else ()
+        staleness = self.try_to_judge(memory.anchors, commit=self.read_head()) if memory.anchors else ()
         # It could not be judged, which is no reason to lose the anchors.
         if memory.anchors and not staleness:
             return memory.anchors
         files = [f"{source.file}:{source.lines}".rstrip(":") for source in memory.sources if source.file]
         claim = Claim(text=memory.text, scope=memory.scope, links=memory.links, sources=files)
         current = tuple(anchor_staleness.now for anchor_staleness in staleness if anchor_staleness.now)
-        return current or self.anchors_for([claim], edited_files)[0]
+        return current or self.find_anchors([claim], edited_files)[0]
 
-    def link_problems(self, memory: Memory) -> tuple[str, ...]:
+    def explain_broken_links(self, memory: Memory) -> tuple[str, ...]:
         """Explain which links of a memory match no code in this tree, a sentence each."""
         if not memory.links or not self.owns(memory):
             return ()
@@ -189,7 +189,7 @@ class Checkout:
             labels = [anchor.label for anchor in memory.anchors]
             more = f" and {len(labels) - MAX_LABELS} more" if len(labels) > MAX_LABELS else ""
             return f"Linked to {', '.join(labels[:MAX_LABELS])}{more}."
-        # What is wrong with links that somebody wrote is in `link_problems`.
+        # What is wrong with links that somebody wrote is in `explain_broken_links`.
         if memory.links or not self.owns(memory) or not looks_like_code(memory.text):
             return ""
         with suppress(Unavailable, StoreError):
@@ -210,12 +210,12 @@ class Checkout:
             return False
         return bool(claim.links or claim.sources) or looks_like_code(claim.text)
 
-    def _paths_in_tree(self, files: Iterable[str]) -> list[str]:
+    def _list_paths_in_tree(self, files: Iterable[str]) -> list[str]:
         root = self.index.root
         return [path.relative_to(root).as_posix() for path in map(Path, files) if path.is_relative_to(root)]
 
 
-def _earlier_names(db: Database, repository: Repository) -> tuple[str, ...]:
+def _find_earlier_names(db: Database, repository: Repository) -> tuple[str, ...]:
     """Find the ids that this repository had before, but none of a fork or namesake."""
     names = [
         *repositories_on_disk.select_weaker_ids(repository, repositories.find_names_at(db, repository.root)),

@@ -71,14 +71,14 @@ class Code:
         # Its code is elsewhere, so its fingerprint cannot be taken here.
         if not checkout.owns(target):
             raise InvalidInput(f"{target.id[:8]} does not belong to this repository; link it where it does")
-        commit = checkout.head()
-        new = [anchor for link in links for anchor in self._anchors_of(validate_label(link, "a link"), commit)]
+        commit = checkout.read_head()
+        new = [anchor for link in links for anchor in self._resolve_link(validate_label(link, "a link"), commit)]
         anchors = on_demand.links.deduplicate_anchors([*(() if instead else target.anchors), *new])
         return context.change(
             target, [context.factory.about(target, MemoryAnchored(memory_id=target.id, anchors=anchors))]
         )
 
-    def _anchors_of(self, link: str, commit: str) -> list[Anchor]:
+    def _resolve_link(self, link: str, commit: str) -> list[Anchor]:
         anchors = on_demand.links.resolve_link(self._checkout.index, link, commit)
         if not anchors:
             raise InvalidInput(on_demand.links.explain_mismatch(self._checkout.index, link))
@@ -110,7 +110,7 @@ class Code:
                 then=on_demand.versions.read_old_code(root, staleness.anchor),
                 now=on_demand.versions.read_current_code(root, staleness.now),
             )
-            for staleness in self._checkout.staleness_of(memory.anchors)
+            for staleness in self._checkout.try_to_judge(memory.anchors)
         )
 
     def find_related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> RelatedContext:
@@ -119,7 +119,7 @@ class Code:
 
     def neighbours(self, files: Sequence[str]) -> tuple[RelatedFile, ...]:
         """Find the files most related to some files: edited together, or with names in common."""
-        inside = tuple(filter(None, (self._path_in_tree(file) for file in files))) if self._checkout.exists else ()
+        inside = tuple(filter(None, (self._find_path_in_tree(file) for file in files))) if self._checkout.exists else ()
         if not inside:
             return ()
         self._checkout.index.refresh_if_older(0.0)
@@ -135,8 +135,8 @@ class Code:
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
         """The symbols of a file, the file itself first."""
-        inside = self._path_in_tree(path)
-        symbols = tuple(self._checkout.index.symbols_of(inside)) if inside else ()
+        inside = self._find_path_in_tree(path)
+        symbols = tuple(self._checkout.index.read_symbols(inside)) if inside else ()
         if not symbols:
             raise NotFound(f"there is no file {path!r} in this working tree")
         return symbols
@@ -159,7 +159,7 @@ class Code:
             if memory.owner == context.settings.person
         ]
         claims = [Claim(text=memory.text, scope=memory.scope, links=memory.links) for memory in own]
-        anchors = checkout.anchors_for(claims, context.list_edited_files)
+        anchors = checkout.find_anchors(claims, context.list_edited_files)
         pairs = [(memory, matches) for memory, matches in zip(own, anchors, strict=True) if matches]
         for memory, matches in pairs:
             fact = MemoryAnchored(memory_id=memory.id, anchors=matches)
@@ -233,7 +233,7 @@ class Code:
             return Finding(what="code", is_well=True, detail=detail, remedy=on_demand.watcher.REMEDY)
         return Finding(what="code", is_well=True, detail=f"{counts}; changes can be followed")
 
-    def _path_in_tree(self, path: str) -> str:
+    def _find_path_in_tree(self, path: str) -> str:
         """Resolve a path from the current directory or the root of the tree; empty if it is outside."""
         root = self._checkout.root
         place = next((candidate for candidate in (Path.cwd() / path, root / path) if candidate.is_file()), root / path)

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
 from hivemind.code import git
-from hivemind.code.fingerprint import similarity
-from hivemind.code.grammars import language_of
+from hivemind.code.fingerprint import measure_similarity
+from hivemind.code.grammars import find_language
 from hivemind.code.index import CodeIndex
-from hivemind.code.moved_symbols import find_moved, similarity_key
+from hivemind.code.moved_symbols import find_moved, make_similarity_key
 from hivemind.code.parsing import outline
-from hivemind.code.versions import CodeDifference, HasTime, Versions, always, load_symbols_at
+from hivemind.code.versions import CodeDifference, HasTime, Versions, has_all_time, load_symbols_at
 from hivemind.model.code import FILE, LOOSE_KINDS, Anchor, LineChange, Staleness, Symbol, SymbolChange
 
 MINOR_SIMILARITY = 0.9
@@ -74,7 +74,7 @@ def _judge_page(
     index: CodeIndex, anchors: Sequence[Anchor], commit: str, in_passing: bool, has_time: HasTime
 ) -> list[Staleness]:
     # Outside of git nothing is read in the background, so it is read now.
-    has_time = has_time if index.may_index else always
+    has_time = has_time if index.may_index else has_all_time
     are_due = [has_time(index.estimate_seconds(anchor.path)) for anchor in anchors]
     index.is_behind = index.is_behind or not all(are_due)
     judgements = iter(_judge(index, [*compress(anchors, are_due)], commit, in_passing, has_time))
@@ -94,7 +94,7 @@ def _judge(
     symbols_by_path = {path: _load_symbols(index, path) for path in dict.fromkeys(anchor.path for anchor in anchors)}
     symbols = [_find_in_place(anchor, symbols_by_path[anchor.path]) for anchor in anchors]
     if any(symbol is None for symbol in symbols):
-        commit = commit or git.head(index.root)
+        commit = commit or git.read_head(index.root)
     symbols = [
         symbol or find_moved(index, anchor, commit, in_passing, has_time)
         for anchor, symbol in zip(anchors, symbols, strict=True)
@@ -116,15 +116,15 @@ def _judge(
 def _needs_text(anchor: Anchor, new: Symbol) -> bool:
     """Whether the code itself must be compared, because the fingerprints differ in more than comments and layout."""
     old, now = anchor.symbol.fingerprint, new.fingerprint
-    is_code = anchor.kind not in LOOSE_KINDS and language_of(anchor.path) is not None
+    is_code = anchor.kind not in LOOSE_KINDS and find_language(anchor.path) is not None
     return is_code and old.raw != now.raw and (old.signature, old.body, old.members) != (
         now.signature, now.body, now.members,
     )  # fmt: skip
 
 
 def _load_symbols(index: CodeIndex, path: str) -> list[Symbol]:
-    symbols = index.symbols_of(path)
-    if not symbols and (folder := index.folder_symbol(path)):
+    symbols = index.read_symbols(path)
+    if not symbols and (folder := index.make_folder_symbol(path)):
         return [folder]
     if not symbols and git.is_outside_sparse_checkout(index.root, path):
         # The file is not on disk, but git's staging area has its content.
@@ -137,7 +137,7 @@ def _find_in_place(anchor: Anchor, symbols: Iterable[Symbol]) -> Symbol | None:
     """The symbol with the same qualified name in the same file; of several, the most similar one."""
     old = anchor.symbol
     candidates = [symbol for symbol in symbols if symbol.qualified == old.qualified]
-    return max(candidates, key=lambda symbol: similarity_key(old, symbol), default=None)
+    return max(candidates, key=lambda symbol: make_similarity_key(old, symbol), default=None)
 
 
 def has_changed_since(index: CodeIndex, verdict: Staleness, commit: str) -> bool:
@@ -176,7 +176,7 @@ def compare(old: Symbol, new: Symbol, difference: CodeDifference | None = None) 
 def _compare_loosely(old: Symbol, new: Symbol) -> SymbolChange:
     """Classify the change of a file or folder by how much of it is left."""
     before, after = old.fingerprint, new.fingerprint
-    unchanged_share = similarity(before.sketch, after.sketch)
+    unchanged_share = measure_similarity(before.sketch, after.sketch)
     if before.body != after.body:
         return SymbolChange.BODY_MINOR if unchanged_share >= MINOR_SIMILARITY else SymbolChange.BODY_MAJOR
     if before.members != after.members:
@@ -245,7 +245,7 @@ def _classify_move(old: Symbol, new: Symbol) -> SymbolChange | None:
 def _describe_share(old: Symbol, new: Symbol) -> str:
     if not old.fingerprint.sketch:
         return "share unknown"
-    unchanged_share = similarity(old.fingerprint.sketch, new.fingerprint.sketch)
+    unchanged_share = measure_similarity(old.fingerprint.sketch, new.fingerprint.sketch)
     return f"about {max(1, round(100 * (1 - unchanged_share)))} % of it"
 
 

@@ -197,7 +197,7 @@ def _find_places(name: str, paths: Sequence[str], root: str) -> list[CodePlace]:
 
 def _expand_place(place: CodePlace, paths: Sequence[str]) -> list[str]:
     # A memory about a package also applies to each of its files, so the folders above are included.
-    around = [place.path, *sorted(parent_folders([place.path]))]
+    around = [place.path, *sorted(list_parent_folders([place.path]))]
     return [*around, *(path for path in paths if place.kind == FOLDER and path.startswith(f"{place.path}/"))]
 
 
@@ -211,13 +211,13 @@ def split_name(name: str) -> Words:
     return tuple(word for word in _SEPARATOR.split(name) if word not in _ROOT_WORDS)
 
 
-def iter_suffixes(name: str) -> Iterator[str]:
+def iterate_suffixes(name: str) -> Iterator[str]:
     """Yield the suffixes of a name, shortest first: a symbol's own name may contain separators (`Admin::User`)."""
     starts = [0, *(separator.end() for separator in _SEPARATOR.finditer(name))]
     yield from (name[start:] for start in starts[: -MAX_OWN_WORDS - 1 : -1] if name[start:])
 
 
-def last_word(name: str) -> str:
+def get_last_word(name: str) -> str:
     """The last word of a name, by which its symbol is looked up; empty if there is none."""
     return ("", *split_name(simplify_name(name)))[-1]
 
@@ -272,7 +272,7 @@ def fit_paths(name: Words, paths: Sequence[str], root: str) -> dict[CodePlace, F
     modules = [path for path in paths if not is_package_file(path)]
     files = {CodePlace(path, "", FILE): fit for path in modules if (fit := fit_file(name, path, root))}
     # Rust keeps a module's own code in `auth.rs` beside the folder `auth`; the name means the file.
-    folder_paths = sorted(parent_folders(paths) - {place.path.rpartition(".")[0] for place in files})
+    folder_paths = sorted(list_parent_folders(paths) - {place.path.rpartition(".")[0] for place in files})
     return files | {CodePlace(path, "", FOLDER): fit for path in folder_paths if (fit := fit_folder(name, path, root))}
 
 
@@ -282,7 +282,7 @@ def select_best(fits: Mapping[CodePlace, Fit]) -> list[CodePlace]:
     return [place for place, fit in fits.items() if fit == best_fit]
 
 
-def parent_folders(paths: Iterable[str]) -> set[str]:
+def list_parent_folders(paths: Iterable[str]) -> set[str]:
     """Every folder above one of the files, at any depth."""
     parents: set[str] = set()
     for path in paths:

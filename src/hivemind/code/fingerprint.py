@@ -75,7 +75,7 @@ def unpack_first(text: str, count: int) -> list[int]:
     return [int.from_bytes(buffer[start : start + _HASH_BYTES]) for start in range(0, len(buffer), _HASH_BYTES)]
 
 
-def similarity(first_sketch: str, second_sketch: str) -> float:
+def measure_similarity(first_sketch: str, second_sketch: str) -> float:
     """Estimate the Jaccard similarity of two bodies from their packed sketches, from 0 to 1."""
     if first_sketch == second_sketch:
         return 1.0 if first_sketch else 0.0

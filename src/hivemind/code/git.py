@@ -75,7 +75,7 @@ def run_or_empty(root: Path, *arguments: str) -> str:
         return ""
 
 
-def head(root: Path) -> str:
+def read_head(root: Path) -> str:
     """The id of the checked-out commit; empty if there is none."""
     return run_or_empty(root, "rev-parse", "--verify", "--quiet", "HEAD")
 

@@ -44,16 +44,16 @@ class Grammar:
     """Text that would crash the parser."""
 
 
-def language_of(path: str) -> str | None:
+def find_language(path: str) -> str | None:
     """The language of a file by its name; None if it is not known."""
     name = path.rpartition("/")[2]
-    return _languages_by_pattern().get(name) or _languages_by_pattern().get("*." + name.rpartition(".")[2].lower())
+    return _load_languages().get(name) or _load_languages().get("*." + name.rpartition(".")[2].lower())
 
 
 @lru_cache(maxsize=16384)
-def family_of(path: str) -> str:
+def find_language_family(path: str) -> str:
     """One name for languages whose files import one another (TypeScript and JavaScript); empty if not known."""
-    family = language_of(path) or ""
+    family = find_language(path) or ""
     while family and "inherits" in _read_query(family)[1]:
         family = _read_query(family)[1]["inherits"]
     return family
@@ -72,7 +72,7 @@ def load_grammar(language: str) -> Grammar | None:
     return Grammar(
         parser=Parser(tree_sitter_language),
         query=Query(tree_sitter_language, source),
-        token=_token_pattern(settings.get("quotes", "").split()),
+        token=_build_token_pattern(settings.get("quotes", "").split()),
         noise=frozenset(settings.get("noise", "").encode().split()),
         alike="alike" in settings,
         has_named_arguments=settings.get("arguments") == "named",
@@ -81,7 +81,7 @@ def load_grammar(language: str) -> Grammar | None:
 
 
 @cache
-def _languages_by_pattern() -> dict[str, str]:
+def _load_languages() -> dict[str, str]:
     names = [entry.name for entry in files(__package__).joinpath("languages").iterdir()]
     languages = [name.removesuffix(".scm") for name in names if name.endswith(".scm")]
     return {pattern: name for name in languages for pattern in _read_query(name)[1].get("files", "").split()}
@@ -96,7 +96,7 @@ def _read_query(language: str) -> tuple[str, dict[str, str]]:
     return base_source + source, base_settings | settings
 
 
-def _token_pattern(quotes: list[str]) -> re.Pattern[bytes]:
+def _build_token_pattern(quotes: list[str]) -> re.Pattern[bytes]:
     strings = []
     for quote in quotes:
         delimiter, sign = re.escape(quote), re.escape(quote[0])

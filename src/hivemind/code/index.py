@@ -21,7 +21,7 @@ from hivemind import system
 from hivemind.code import git, index_database, index_reading, working_tree
 from hivemind.code.code_names import normalise_word
 from hivemind.code.fingerprint import digest, merge, pack, unpack, unpack_first
-from hivemind.code.grammars import language_of
+from hivemind.code.grammars import find_language
 from hivemind.code.index_database import select
 from hivemind.code.parsing import outline
 from hivemind.code.working_tree import Stamp
@@ -184,7 +184,7 @@ class CodeIndex:
 
     def list_new_commits(self) -> tuple[str, list[str]]:
         """The commit of the last call and the paths that differ from it; both empty after history was rewritten."""
-        head, last_head = git.head(self.root), self.get_fact(LAST_COMMIT_FACT)
+        head, last_head = git.read_head(self.root), self.get_fact(LAST_COMMIT_FACT)
         try:
             paths = git.list_changed_paths(self.root, last_head, head) if last_head and head != last_head else []
         except Unavailable:  # the last commit is gone: history was rewritten
@@ -199,7 +199,7 @@ class CodeIndex:
         return self._read_and_store([path for path in paths if working_tree.is_text(path)])
 
     @rebuild_if_damaged
-    def symbols_of(self, path: str) -> list[Symbol]:
+    def read_symbols(self, path: str) -> list[Symbol]:
         """The symbols of a file as it is now, the file itself first; empty if there is no such file."""
         if not self._is_current(path):
             self.db.set_busy_timeout(WAIT_MS)
@@ -211,7 +211,7 @@ class CodeIndex:
             finally:
                 self.db.set_busy_timeout(self.busy_timeout_ms)
         query = f"{SELECT_SYMBOLS} WHERE f.path = ? ORDER BY s.kind != 'file', s.line, s.end_line DESC, s.id"
-        return [symbol_from_row(row) for row in select(self.db, query, path)]
+        return [make_symbol(row) for row in select(self.db, query, path)]
 
     @rebuild_if_damaged
     def estimate_seconds(self, path: str) -> float:
@@ -221,14 +221,14 @@ class CodeIndex:
 
     def find_by_name(self, name: str, limit: int = 50) -> list[Symbol]:
         """Symbols with this simple name, as last indexed."""
-        rows = self._rows(f"{SELECT_SYMBOLS} WHERE s.name = ? AND s.kind != 'file' LIMIT ?", name, limit)
-        return [symbol_from_row(row) for row in rows]
+        rows = self._select(f"{SELECT_SYMBOLS} WHERE s.name = ? AND s.kind != 'file' LIMIT ?", name, limit)
+        return [make_symbol(row) for row in rows]
 
     def find_places(self, names: Iterable[str]) -> list[tuple[str, str, str]]:
         """Path, qualified name and kind of all symbols with one of these simple names, as last indexed."""
         query = "SELECT DISTINCT f.path, s.qualified, s.kind FROM symbols s JOIN files f ON f.id = s.file"
         where = "WHERE s.name = ? AND s.kind != 'file' ORDER BY f.path, s.line"
-        return [row for name in names for row in self._rows(f"{query} {where}", name)]
+        return [row for name in names for row in self._select(f"{query} {where}", name)]
 
     def find_paths(self, word: str) -> list[str]:
         """Files with this word in their path, as last indexed; read from disk if the tree is not indexed yet."""
@@ -237,18 +237,18 @@ class CodeIndex:
             return [path for path in working_tree.list_files(self.root) if normal_word in normalise_word(path)]
         # The same folding as `normalise_word`, in SQL.
         query = "SELECT path FROM files WHERE instr(replace(replace(lower(path), '-', ''), '_', ''), ?) ORDER BY path"
-        return [path for (path,) in self._rows(query, normal_word)]
+        return [path for (path,) in self._select(query, normal_word)]
 
     def find_similar_names(self, name: str) -> list[str]:
         """Simple names of symbols that are spelled most like this one, as last indexed."""
         query = "SELECT DISTINCT name FROM symbols WHERE kind != 'file' AND length(name) BETWEEN ? AND ?"
         # Names of very different length are never close, and comparing spellings is slow.
         tolerance = max(2, len(name) // 3)
-        candidates = [candidate for (candidate,) in self._rows(query, len(name) - tolerance, len(name) + tolerance)]
+        candidates = [candidate for (candidate,) in self._select(query, len(name) - tolerance, len(name) + tolerance)]
         return get_close_matches(name, candidates)
 
     @rebuild_if_damaged
-    def folder_symbol(self, path: str) -> Symbol | None:
+    def make_folder_symbol(self, path: str) -> Symbol | None:
         """A folder as a symbol whose members are its files as they are now; None if it has none."""
         if not (self.root / path).is_dir():
             return None
@@ -266,7 +266,7 @@ class CodeIndex:
             [file for file, stamp in stamps.items() if not (stamp and _is_current(stamp, rows.get(file)))]
         )
         query = f"{SELECT_SYMBOLS} WHERE f.path >= ? AND f.path < ? AND s.kind = 'file' ORDER BY f.path LIMIT ?"
-        members = [symbol_from_row(row) for row in select(self.db, query, inside, end, MAX_FOLDER_FILES)]
+        members = [make_symbol(row) for row in select(self.db, query, inside, end, MAX_FOLDER_FILES)]
         if not members:
             return None
         children = [(member.path[len(inside) :], member.fingerprint) for member in members]
@@ -290,7 +290,7 @@ class CodeIndex:
         """Index the files that seem to define this name, unless the index knows all of the tree."""
         if self.may_lack_names:
             paths = git.find_files_with_word(self.root, name, SEARCH_SECONDS) or ()
-            code_paths = [path for path in paths if language_of(path)][:MAX_AUTOMATIC_FILES]
+            code_paths = [path for path in paths if find_language(path)][:MAX_AUTOMATIC_FILES]
             self._read_and_store([path for path in code_paths if self._may_define(path, name)][:MAX_DEFINING_FILES])
 
     def _may_define(self, path: str, name: str) -> bool:
@@ -306,22 +306,22 @@ class CodeIndex:
         symbols: dict[tuple[str, str, str, int], Symbol] = {}
         for triple in unpack_first(fingerprint.sketch, index_reading.LOOKUP_TRIPLES):
             query = f"{SELECT_SYMBOLS} JOIN triples t ON t.symbol = s.id WHERE t.triple = ? LIMIT 50"
-            rows = self._rows(query, triple)
-            symbols.update((symbol.key, symbol) for symbol in map(symbol_from_row, rows))
+            rows = self._select(query, triple)
+            symbols.update((symbol.key, symbol) for symbol in map(make_symbol, rows))
         return list(symbols.values())
 
-    def paths(self) -> list[str]:
+    def list_paths(self) -> list[str]:
         """The paths of all indexed files."""
-        return [path for (path,) in self._rows("SELECT path FROM files ORDER BY path")]
+        return [path for (path,) in self._select("SELECT path FROM files ORDER BY path")]
 
-    def paths_in(self, folder: str) -> list[str]:
+    def list_paths_in(self, folder: str) -> list[str]:
         """The paths of all indexed files below a folder."""
         inside = folder.strip("/") + "/"
-        return [path for path in self.paths() if path.startswith(inside)]
+        return [path for path in self.list_paths() if path.startswith(inside)]
 
     def count_files_and_symbols(self) -> tuple[int, int]:
         """The number of indexed files, and of symbols in them."""
-        ((files, symbols),) = self._rows(
+        ((files, symbols),) = self._select(
             "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM symbols WHERE kind != 'file')"
         )
         return files, symbols
@@ -333,7 +333,7 @@ class CodeIndex:
     def find_files(self, name: str) -> list[str]:
         """Files with this name in any folder, as last indexed."""
         query = "SELECT path FROM files WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 LIMIT 20"
-        return [path for (path,) in self._rows(query, name)]
+        return [path for (path,) in self._select(query, name)]
 
     @property
     def is_built(self) -> bool:
@@ -361,7 +361,7 @@ class CodeIndex:
         index_database.set_fact(self.db, name, value)
 
     @rebuild_if_damaged
-    def _rows(self, query: str, *values: str | int) -> list[Any]:
+    def _select(self, query: str, *values: str | int) -> list[Any]:
         return list(select(self.db, query, *values))
 
     def _lock(self, *, is_waiting: bool = True) -> AbstractContextManager[None]:
@@ -371,13 +371,13 @@ class CodeIndex:
     def is_large(self) -> bool:
         """Whether looking through the tree takes longer than somebody should wait."""
         # Not a count of all, which takes a while in exactly the trees in which it matters.
-        return bool(self._rows("SELECT 1 FROM files LIMIT 1 OFFSET ?", MAX_LISTED_FILES))
+        return bool(self._select("SELECT 1 FROM files LIMIT 1 OFFSET ?", MAX_LISTED_FILES))
 
     def has_much_to_read(self) -> bool:
         """Whether a tree that was never indexed is too large to be indexed while somebody waits."""
         if self.is_built:
             return False
-        ((stored_count,),) = self._rows("SELECT count(*) FROM files")
+        ((stored_count,),) = self._select("SELECT count(*) FROM files")
         # Without a look at each file: almost all of them are new.
         return len(working_tree.list_files(self.root)) - int(stored_count) > MAX_QUICK_FILES
 
@@ -390,7 +390,7 @@ class CodeIndex:
         age = (time.time_ns() - max(self._looked_at_ns, int(self.get_fact("refreshed") or 0))) / 1e9
         # Looking through a large tree takes a while even if nothing changed, so a new commit decides.
         if is_large and age < LARGE_TREE_SECONDS:
-            return seconds < math.inf and git.head(self.root) != self.get_fact("history")
+            return seconds < math.inf and git.read_head(self.root) != self.get_fact("history")
         return age > seconds
 
     def _find_changed_files(self) -> list[str]:
@@ -398,7 +398,7 @@ class CodeIndex:
         all_paths = working_tree.list_files(self.root)
         if len(all_paths) > working_tree.MAX_FILES:
             # Files in a known language are worth more than those that are left out.
-            all_paths.sort(key=lambda path: language_of(path) is None)
+            all_paths.sort(key=lambda path: find_language(path) is None)
         paths = all_paths[: working_tree.MAX_FILES]
         if self.count_left_out() != len(all_paths) - len(paths):
             self.set_fact(LEFT_OUT_FACT, str(len(all_paths) - len(paths)))
@@ -449,7 +449,7 @@ class CodeIndex:
 
     def _count_common_commits(self) -> None:
         """Count which files are edited together, in the commits since the last count."""
-        head, last_head = git.head(self.root), self.get_fact("history")
+        head, last_head = git.read_head(self.root), self.get_fact("history")
         if head == last_head:
             return
         try:
@@ -466,7 +466,7 @@ SELECT_SYMBOLS = (
 """The beginning of every query for symbols."""
 
 
-def symbol_from_row(row: tuple[Any, ...]) -> Symbol:
+def make_symbol(row: tuple[Any, ...]) -> Symbol:
     """The symbol in a row of `SELECT_SYMBOLS`."""
     return Symbol(**dict(zip(LOCATION_FIELDS, row[:-2], strict=True)), fingerprint=Fingerprint.parse(row[-2]))
 

@@ -14,7 +14,7 @@ import apsw
 
 from hivemind.code import git
 from hivemind.code.code_names import normalise_word
-from hivemind.code.index_reading import ContentRows, FileRows, Request, lookup_triples
+from hivemind.code.index_reading import ContentRows, FileRows, Request, select_triples
 from hivemind.model.code import BROKEN, Fingerprint
 from hivemind.system import open_private
 
@@ -216,7 +216,7 @@ def _delete_content(db: apsw.Connection, file: int) -> None:
     triples = [
         (triple, symbol)
         for symbol, fingerprint in fingerprints
-        for triple in lookup_triples(fingerprint.tokens, fingerprint.sketch)
+        for triple in select_triples(fingerprint.tokens, fingerprint.sketch)
     ]
     db.executemany("DELETE FROM triples WHERE triple = ? AND symbol = ?", triples)
     db.execute("DELETE FROM symbols WHERE file = ?", (file,))

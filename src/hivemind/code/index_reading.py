@@ -23,7 +23,7 @@ from hivemind import system
 from hivemind.code import working_tree
 from hivemind.code.code_names import normalise_word
 from hivemind.code.fingerprint import digest, unpack_first
-from hivemind.code.grammars import language_of
+from hivemind.code.grammars import find_language
 from hivemind.code.parsing import Outline, outline
 from hivemind.model.code import LOCATION_FIELDS, Fingerprint, Symbol
 
@@ -113,7 +113,7 @@ def _make_rows(source: bytes, file_outline: Outline) -> ContentRows:
         triples=[
             (triple, position)
             for position, symbol in enumerate(symbols)
-            for triple in lookup_triples(symbol.fingerprint.tokens, symbol.fingerprint.sketch)
+            for triple in select_triples(symbol.fingerprint.tokens, symbol.fingerprint.sketch)
         ],
         mentions=[
             (owner, name, qualifier) for owner, kind, name, qualifier in file_outline.references if kind != "import"
@@ -126,17 +126,21 @@ def _make_rows(source: bytes, file_outline: Outline) -> ContentRows:
                 for word in _IMPORTED_WORD.findall(name)
             }
         ),
-        words=(_split_path(path), _split_names(symbol.name for symbol in symbols), _text_words(source, symbols)),
+        words=(
+            _split_path(path),
+            _split_names(symbol.name for symbol in symbols),
+            _extract_text_words(source, symbols),
+        ),
     )
 
 
-def _text_words(source: bytes, symbols: tuple[Symbol, ...]) -> str:
+def _extract_text_words(source: bytes, symbols: tuple[Symbol, ...]) -> str:
     # Code without symbols is generated or minified; anything else that is text may be documentation.
-    is_searchable = len(symbols) > 1 or symbols[0].fingerprint.tokens > 0 or not language_of(symbols[0].path)
+    is_searchable = len(symbols) > 1 or symbols[0].fingerprint.tokens > 0 or not find_language(symbols[0].path)
     return _extract_words(source) if is_searchable and b"\0" not in source[:BINARY_BYTES] else ""
 
 
-def lookup_triples(tokens: int, sketch: str) -> list[int]:
+def select_triples(tokens: int, sketch: str) -> list[int]:
     """The hashes by which a body is found elsewhere."""
     return unpack_first(sketch, LOOKUP_TRIPLES) if tokens >= MIN_TOKENS else []
 
@@ -214,9 +218,9 @@ def read_files(root: Path, batches: Iterable[Sequence[Request]], count: int) -> 
             # Two per worker keep all busy; more would only fill the memory.
             if len(running) >= 2 * len(workers):
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield _result(root, future, running.pop(future))
+                    yield _get_result(root, future, running.pop(future))
         for future, batch in running.items():
-            yield _result(root, future, batch)
+            yield _get_result(root, future, batch)
     finally:
         threads.shutdown(cancel_futures=True)
         for worker in workers:
@@ -238,7 +242,7 @@ def _ask_worker(batch: Sequence[Request], idle: "SimpleQueue[Worker]") -> list[F
         idle.put(worker)
 
 
-def _result(root: Path, future: "Future[list[FileRows]]", batch: Sequence[Request]) -> list[FileRows]:
+def _get_result(root: Path, future: "Future[list[FileRows]]", batch: Sequence[Request]) -> list[FileRows]:
     # In this thread, because parsers are shared and must not be used by two at once.
     return future.result() or [read_file(root, request) for request in batch]
 

@@ -82,7 +82,7 @@ def find_anchors(
     anchors = find_mentions(index, text, commit, near) if index.is_built else []
     if not anchors and index.may_lack_names:
         for name in islice(code_names.find_names(text), MAX_SEARCHED_NAMES):
-            index.index_files_containing(code_names.last_word(name))
+            index.index_files_containing(code_names.get_last_word(name))
         anchors = find_mentions(index, text, commit, near)
     return deduplicate_anchors(anchors)
 
@@ -96,7 +96,7 @@ def anchor_proposals(
     index: CodeIndex, proposals: Sequence[Proposal], path_of: Callable[[str], str]
 ) -> Iterator[tuple[str, tuple[Anchor, ...]]]:
     """Yield the memory id and the anchors of each proposal: the edited code, else the code that its text names."""
-    commit, asked_at = git.head(index.root), time.time()
+    commit, asked_at = git.read_head(index.root), time.time()
     edits = _collect_edits(index.root, proposals, path_of)
     for proposal in proposals:
         anchors = _anchor_edited_symbols(index, edits[proposal.memory_id], commit)
@@ -141,7 +141,7 @@ def _anchor_edited_symbols(index: CodeIndex, edits: Iterable[Edit], commit: str)
 def _anchor_edited_file(
     index: CodeIndex, path: str, edits: Sequence[Edit], contents: Mapping[str, bytes], commit: str
 ) -> Iterator[Anchor]:
-    current_symbols = {symbol.key: symbol for symbol in index.symbols_of(path)}
+    current_symbols = {symbol.key: symbol for symbol in index.read_symbols(path)}
     current_file = read(index.root, path)
     if not current_symbols or current_file is None:
         return
@@ -156,7 +156,7 @@ def _anchor_edited_file(
 def _anchor_as_said(index: CodeIndex, proposal: Proposal, anchors: Sequence[Anchor]) -> tuple[Anchor, ...]:
     """Return anchors with the code as it was when the proposal was said, and add code that is gone since."""
     commit = git.find_commit_before(index.root, proposal.said_at) if proposal.said_at else ""
-    if not commit or commit == git.head(index.root):
+    if not commit or commit == git.read_head(index.root):
         return tuple(anchors)
     named_paths = {path.partition(":")[0] for path in code_names.find_paths(proposal.text)}
     lost_names = _find_lost_names(index, proposal.text, commit, {anchor.symbol.name for anchor in anchors})
@@ -184,7 +184,7 @@ def _date_anchor(anchor: Anchor, past: Symbol | None) -> Anchor:
 
 def _find_lost_names(index: CodeIndex, text: str, commit: str, current: Collection[str]) -> dict[str, list[str]]:
     """Find names in a text that no file contains any more, and the files of that commit that did."""
-    names = (code_names.last_word(name) for name in islice(code_names.find_names(text), MOST_LOST_NAMES))
+    names = (code_names.get_last_word(name) for name in islice(code_names.find_names(text), MOST_LOST_NAMES))
     missing_names = [name for name in names if name not in current and not git.find_files_with_word(index.root, name)]
     found = {name: git.find_files_with_word(index.root, name, commit=commit) or [] for name in missing_names}
     # A name in many files is a common word.
@@ -195,12 +195,12 @@ def resolve_link(index: CodeIndex, link: str, commit: str = "", asked_at: float 
     """Resolve a link to anchors; empty if it has no unique match."""
     symbols = find_path(index, link.strip())
     if symbols is None:
-        symbols = find(index, link) if index.is_built else []
+        symbols = find_symbols(index, link) if index.is_built else []
     # Refresh only if the index has no match, because a refresh looks at the whole tree.
     if not symbols:
         _refresh(index, asked_at)
-        index.index_files_containing(code_names.last_word(link))
-        symbols = find(index, link)
+        index.index_files_containing(code_names.get_last_word(link))
+        symbols = find_symbols(index, link)
     return [Anchor.of(symbol, commit) for symbol in symbols]
 
 
@@ -209,7 +209,7 @@ def deduplicate_anchors(anchors: Iterable[Anchor]) -> tuple[Anchor, ...]:
     return tuple({anchor.symbol.key: anchor for anchor in anchors}.values())
 
 
-def find(index: CodeIndex, link: str) -> list[Symbol]:
+def find_symbols(index: CodeIndex, link: str) -> list[Symbol]:
     """Resolve a link to a file, a folder, a symbol with its overloads, or the symbols at some lines.
 
     Empty if it fits nothing or several places.
@@ -226,18 +226,18 @@ def find(index: CodeIndex, link: str) -> list[Symbol]:
 def find_path(index: CodeIndex, link: str) -> list[Symbol] | None:
     """Resolve a link that begins with a path from the root; None if it does not begin with one."""
     place, separator, name = link.partition("::")
-    if separator and (path := _relative_path(index.root, place)) and stamp(index.root, path):
-        return _keep_if_unique(_find_in_file(index.symbols_of(path), to_dotted(simplify_name(name))))
-    if (lines := _LINES.match(link)) and (path := _relative_path(index.root, lines[1])) and stamp(index.root, path):
-        return _find_at_lines(index.symbols_of(path), int(lines[2]), int(lines[3] or lines[2]))
-    path = _relative_path(index.root, link)
+    if separator and (path := _make_relative(index.root, place)) and stamp(index.root, path):
+        return _keep_if_unique(_find_in_file(index.read_symbols(path), to_dotted(simplify_name(name))))
+    if (lines := _LINES.match(link)) and (path := _make_relative(index.root, lines[1])) and stamp(index.root, path):
+        return _find_at_lines(index.read_symbols(path), int(lines[2]), int(lines[3] or lines[2]))
+    path = _make_relative(index.root, link)
     if path and stamp(index.root, path):
-        return index.symbols_of(path)[:1]
-    folder = index.folder_symbol(path) if path else None
+        return index.read_symbols(path)[:1]
+    folder = index.make_folder_symbol(path) if path else None
     return [folder] if folder else None
 
 
-def find_all(index: CodeIndex, link: str) -> list[Symbol]:
+def find_all_symbols(index: CodeIndex, link: str) -> list[Symbol]:
     """Resolve a link to all symbols that fit it equally well; empty if there are too many."""
     literal = find_path(index, link.strip())
     if literal:
@@ -260,16 +260,22 @@ def suggest_labels(index: CodeIndex, link: str) -> list[str]:
     # From the best source of suggestions to the weakest; the first that has any is used.
     labels = (
         [place.label for place in find_places(index, link)]
-        or [symbol.label for path in _files_before_last_word(index, name) for symbol in index.symbols_of(path)[1:]]
-        or [CodePlace(*row).label for row in index.find_places(code_names.iter_suffixes(name))]
-        or [CodePlace(*row).label for row in index.find_places(index.find_similar_names(code_names.last_word(name)))]
+        or [
+            symbol.label
+            for path in _find_files_before_last_word(index, name)
+            for symbol in index.read_symbols(path)[1:]
+        ]
+        or [CodePlace(*row).label for row in index.find_places(code_names.iterate_suffixes(name))]
+        or [
+            CodePlace(*row).label for row in index.find_places(index.find_similar_names(code_names.get_last_word(name)))
+        ]
     )
     return get_close_matches(name, [*dict.fromkeys(labels)], MAX_SUGGESTIONS, cutoff=0.0)
 
 
-def _files_before_last_word(index: CodeIndex, name: str) -> list[str]:
+def _find_files_before_last_word(index: CodeIndex, name: str) -> list[str]:
     """The files that a name fits without its last word."""
-    head = name[: name.rfind(code_names.last_word(name))].rstrip("./\\:#->")
+    head = name[: name.rfind(code_names.get_last_word(name))].rstrip("./\\:#->")
     return [place.path for place in _keep_if_few(find_places(index, head)) if place.kind == FILE]
 
 
@@ -278,7 +284,7 @@ def find_mentions(index: CodeIndex, text: str, commit: str = "", near: Collectio
 
     Of several symbols with one name, those in files that the text names too are preferred, then those in files `near`.
     """
-    symbols = {symbol.key: symbol for link in code_names.find_links(text) for symbol in find(index, link)}
+    symbols = {symbol.key: symbol for link in code_names.find_links(text) for symbol in find_symbols(index, link)}
     files = {
         symbol.path: symbol
         for path in code_names.find_paths(text)
@@ -325,7 +331,7 @@ def explain_mismatch(index: CodeIndex, link: str) -> str:
 def find_edited_names(index: CodeIndex, path: str, diffs: Sequence[str]) -> frozenset[str]:
     """The qualified names of the symbols that edits change; empty if they change none, or it is unclear."""
     file = read(index.root, path)
-    symbols = index.symbols_of(path) if file else []
+    symbols = index.read_symbols(path) if file else []
     if not file or not symbols:
         return frozenset()
     # Turned round first: before an edit the file still has the lines that the edit removes.
@@ -369,7 +375,7 @@ def _find_mentioned_file(index: CodeIndex, text: str, near: Collection[str]) -> 
         return find_path(index, text) or []
     # A bare file name means the file that the session edited, if there is only one.
     near_matches = [path for path in near if f"/{path}".endswith(f"/{text}")]
-    symbols = find(index, near_matches[0] if len(near_matches) == 1 else text)
+    symbols = find_symbols(index, near_matches[0] if len(near_matches) == 1 else text)
     is_file_only = all(symbol.kind == FILE for symbol in symbols)
     return symbols if len(symbols) <= MAX_MENTION_MATCHES and (is_file_only or ":" in text) else []
 
@@ -377,7 +383,7 @@ def _find_mentioned_file(index: CodeIndex, text: str, near: Collection[str]) -> 
 def _fit_symbols(index: CodeIndex, name: str) -> dict[CodePlace, Fit]:
     """The symbols that a name fits, by the paths of their files, else by the packages these declare."""
     words = split_name(name)
-    candidates = [CodePlace(*row) for row in index.find_places(code_names.iter_suffixes(name))]
+    candidates = [CodePlace(*row) for row in index.find_places(code_names.iterate_suffixes(name))]
     by_path = {
         place: code_names.fit_symbol(words, place.path, place.qualified, index.root.name) for place in candidates
     }
@@ -424,9 +430,9 @@ def _prefer_product_code(places: list[CodePlace]) -> list[CodePlace]:
 def _load_symbols(index: CodeIndex, place: CodePlace) -> list[Symbol]:
     """The symbols at a place as they are now; empty if they are gone."""
     if place.kind == FOLDER:
-        folder = index.folder_symbol(place.path)
+        folder = index.make_folder_symbol(place.path)
         return [folder] if folder else []
-    return [symbol for symbol in index.symbols_of(place.path) if symbol.qualified == place.qualified]
+    return [symbol for symbol in index.read_symbols(place.path) if symbol.qualified == place.qualified]
 
 
 def _find_by_name(index: CodeIndex, name: str) -> list[Symbol]:
@@ -453,7 +459,7 @@ def _find_by_instance(index: CodeIndex, name: str) -> list[Symbol]:
     return [symbol for place in _keep_if_few(fits) for symbol in _load_symbols(index, place)]
 
 
-def _relative_path(root: Path, text: str) -> str:
+def _make_relative(root: Path, text: str) -> str:
     """A path relative to the root, as the index stores it; empty if it is outside of the root."""
     # A backslash is a separator only on Windows or where nothing else separates; elsewhere it may be part of a name.
     path = text.replace("\\", "/") if os.sep == "\\" or "/" not in text else text

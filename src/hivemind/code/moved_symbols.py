@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hivemind.code import git
-from hivemind.code.fingerprint import digest, similarity, unpack
-from hivemind.code.grammars import language_of
+from hivemind.code.fingerprint import digest, measure_similarity, unpack
+from hivemind.code.grammars import find_language
 from hivemind.code.index import CodeIndex
 from hivemind.code.versions import HasTime, load_symbols_at
 from hivemind.errors import StoreBusy, Unavailable
@@ -64,7 +64,7 @@ def find_moved(index: CodeIndex, anchor: Anchor, commit: str, in_passing: bool, 
     has_time_to_search = has_time(LARGE_SEARCH_SECONDS if index.is_large() else SEARCH_SECONDS)
     # Without the time for a search, one in this commit that is a little older is good enough.
     if generation and cached_commit == commit and (generation == index.generation or not has_time_to_search):
-        symbols = index.symbols_of(place.partition("\0")[0])
+        symbols = index.read_symbols(place.partition("\0")[0])
         return next((symbol for symbol in symbols if _encode_place(symbol) == place), None)
     # The tree is being read in the background, and only then worth a search.
     index.is_behind = index.is_behind or not has_time_to_search
@@ -91,7 +91,7 @@ def _search_tree(index: CodeIndex, anchor: Anchor, commit: str) -> Symbol | None
     likely_paths += [symbol.path for symbol in index.find_similar(old.fingerprint)]
     # Files that changed according to git come last: a large merge must not crowd out better candidates.
     paths = [*dict.fromkeys([*likely_paths, *changed])][:MAX_SEARCH_FILES]
-    new_symbols = _drop_copies(index, anchor.path, [symbol for path in paths for symbol in index.symbols_of(path)])
+    new_symbols = _drop_copies(index, anchor.path, [symbol for path in paths for symbol in index.read_symbols(path)])
     old_symbols = load_symbols_at(index.root, anchor.commit, [*dict.fromkeys([anchor.path, *paths])])
     # With the other old symbols matched too, a candidate that existed before is not taken for the missing one.
     others_before = [symbol for symbol in old_symbols if symbol.key != old.key]
@@ -111,12 +111,12 @@ def _drop_copies(index: CodeIndex, old_path: str, symbols: Sequence[Symbol]) -> 
     tracked_paths = git.list_tracked(index.root, copies)
     old_folder, _, old_name = old_path.rpartition("/")
 
-    def distance(path: str) -> tuple[bool, bool, bool, int]:
+    def measure_distance(path: str) -> tuple[bool, bool, bool, int]:
         folder, _, name = path.rpartition("/")
         # A stray copy is rarely committed; a file mostly keeps its name or its folder.
         return (path not in tracked_paths, name != old_name, folder != old_folder, len(path))
 
-    kept_paths = {min(paths, key=distance) for paths in paths_by_content.values()}
+    kept_paths = {min(paths, key=measure_distance) for paths in paths_by_content.values()}
     return [symbol for symbol in symbols if symbol.path in kept_paths]
 
 
@@ -127,7 +127,7 @@ def _list_changes(index: CodeIndex, since: str, until: str) -> tuple[list[str], 
         paths, moves = git.list_changes(index.root, since, until)
     except Unavailable:  # the commit was made elsewhere, or history was rewritten
         return [], {}
-    return [path for path in paths if language_of(path)], moves
+    return [path for path in paths if find_language(path)], moves
 
 
 def match(
@@ -175,7 +175,7 @@ class _Matching:
         for place, olds in _group(self.old.values(), lambda symbol: (symbol.path, symbol.qualified)).items():
             pairs = [(old, new) for old in olds for new in new_by_place.get(place, [])]
             for old, new in reversed(
-                sorted(pairs, key=lambda pair: similarity_key(*pair)) if len(pairs) > 1 else pairs
+                sorted(pairs, key=lambda pair: make_similarity_key(*pair)) if len(pairs) > 1 else pairs
             ):
                 self.pair_up(old, new)
 
@@ -184,7 +184,9 @@ class _Matching:
         file_moves = dict(moves)
         files = [symbol for symbol in self.new.values() if symbol.kind == FILE]
         for old in [symbol for symbol in self.old.values() if symbol.kind == FILE and symbol.path not in file_moves]:
-            scores = sorted((similarity(old.fingerprint.sketch, new.fingerprint.sketch), new.path) for new in files)
+            scores = sorted(
+                (measure_similarity(old.fingerprint.sketch, new.fingerprint.sketch), new.path) for new in files
+            )
             # A file that git does not report as moved is found by its content, if no other is as similar.
             if scores and scores[-1][0] >= 0.6 and (len(scores) == 1 or scores[-1][0] - scores[-2][0] > SCORE_MARGIN):
                 file_moves[old.path] = scores[-1][1]
@@ -195,12 +197,12 @@ class _Matching:
     def match_same_content(self) -> None:
         """Pair symbols with the same name and body in another place, if there is only one of each."""
 
-        def content(symbol: Symbol) -> tuple[str, str, str, str]:
+        def get_content(symbol: Symbol) -> tuple[str, str, str, str]:
             fingerprint = symbol.fingerprint
             return (symbol.name, symbol.family, fingerprint.body, fingerprint.members)
 
-        new_by_content = _group(self.new.values(), content)
-        for key, olds in _group(self.old.values(), content).items():
+        new_by_content = _group(self.new.values(), get_content)
+        for key, olds in _group(self.old.values(), get_content).items():
             news = new_by_content.get(key, [])
             # A small body needs more: the same header and a name too long to be common.
             if len(olds) == len(news) == 1 and (
@@ -239,7 +241,7 @@ class _Matching:
         olds = [symbol for symbol in olds if symbol.kind != FILE]
         names = Counter(symbol.name for symbol in (*olds, *self.new.values()))
         ranking: list[tuple[float, int, Symbol, Symbol]] = []
-        for old, new in self._candidates(olds):
+        for old, new in self._pair_candidates(olds):
             score = score_evidence(old, new, is_common=names[old.name] > 2) - self.penalty
             if score >= MIN_EVIDENCE:
                 ranking.append((score, len(ranking), old, new))
@@ -254,7 +256,7 @@ class _Matching:
             if not any(rival is not pair and self.are_unmatched(*rival[2:]) for rival in close):
                 self.pair_up(old, new)
 
-    def _candidates(self, olds: Sequence[Symbol]) -> Iterator[tuple[Symbol, Symbol]]:
+    def _pair_candidates(self, olds: Sequence[Symbol]) -> Iterator[tuple[Symbol, Symbol]]:
         """Yield pairs with anything in common, so that a large commit is not compared all with all."""
         news = [symbol for symbol in self.new.values() if symbol.kind != FILE]
         by_triple: dict[int, list[Symbol]] = defaultdict(list)
@@ -282,13 +284,13 @@ def score_evidence(old: Symbol, new: Symbol, *, is_common: bool) -> float:
     before, after = old.fingerprint, new.fingerprint
     smaller, larger = sorted((before.tokens, after.tokens))
     is_same_body = before.body == after.body and before.members == after.members
-    body_similarity = 1.0 if is_same_body else similarity(before.sketch, after.sketch)
+    body_similarity = 1.0 if is_same_body else measure_similarity(before.sketch, after.sketch)
     is_same_parent = (old.path, old.parent) == (new.path, new.parent)
     neighbours = (old.before == new.before) + (old.after == new.after) if is_same_parent else 0
     # A body that shrank or grew that much is something else, unless it stands between the same neighbours.
     if smaller < 0.4 * larger and not (neighbours == 2 and body_similarity >= 0.6):
         return 0.0
-    name_score = name_similarity(old.name, new.name)
+    name_score = measure_name_similarity(old.name, new.name)
     # Common names such as `get` and `__init__` say little.
     if name_score == 1.0 and (is_common or old.name.startswith("__")):
         name_score = 0.5
@@ -300,7 +302,7 @@ def score_evidence(old: Symbol, new: Symbol, *, is_common: bool) -> float:
 
 
 @lru_cache(maxsize=8192)
-def name_similarity(first: str, second: str) -> float:
+def measure_name_similarity(first: str, second: str) -> float:
     """Similarity of two names by their words and their letter pairs, from 0 to 1."""
     if first == second:
         return 1.0
@@ -309,7 +311,7 @@ def name_similarity(first: str, second: str) -> float:
         return 0.95
     first_words, second_words = _split_words(first), _split_words(second)
     word_overlap = len(first_words & second_words) / len(first_words | second_words)
-    first_pairs, second_pairs = _letter_pairs(first_letters), _letter_pairs(second_letters)
+    first_pairs, second_pairs = _split_letter_pairs(first_letters), _split_letter_pairs(second_letters)
     total = len(first_pairs) + len(second_pairs)
     return max(word_overlap, 1.8 * len(first_pairs & second_pairs) / total if total else 0.0)
 
@@ -318,11 +320,11 @@ def _split_words(name: str) -> set[str]:
     return {word.lower() for word in _NAME_WORD.findall(name)} or {name.lower()}
 
 
-def _letter_pairs(name: str) -> set[str]:
+def _split_letter_pairs(name: str) -> set[str]:
     return {name[start : start + 2] for start in range(len(name) - 1)}
 
 
-def similarity_key(old: Symbol, new: Symbol) -> tuple[bool, bool, bool, bool, int]:
+def make_similarity_key(old: Symbol, new: Symbol) -> tuple[bool, bool, bool, bool, int]:
     """Sort key to choose among symbols with one name in one place; the greatest is most like the old one."""
     before, after = old.fingerprint, new.fingerprint
     return (

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tree_sitter import Node, QueryCursor
 
 from hivemind.code.fingerprint import digest, merge, pack, sketch, tokenize, unpack
-from hivemind.code.grammars import Grammar, language_of, load_grammar
+from hivemind.code.grammars import Grammar, find_language, load_grammar
 from hivemind.model.code import BROKEN, FILE, MEMBERLESS_KINDS, Fingerprint, Symbol
 
 MAX_BYTES = 1_000_000
@@ -139,11 +139,11 @@ def outline(path: str, source: bytes, earlier: Iterable[Fingerprint] = ()) -> Ou
     """
     syntax = _parse_syntax(path, source)
     if syntax is None:
-        return Outline((_whole_file_symbol(path, source),), ())
+        return Outline((_make_whole_file_symbol(path, source),), ())
     # An error can make the same bytes parse differently.
     has_error = syntax.root.has_error
     reusable = {} if has_error else {fingerprint.raw: fingerprint for fingerprint in earlier}
-    symbols = _Fingerprinter(syntax, source, reusable).symbols(path, BROKEN if has_error else "")
+    symbols = _Fingerprinter(syntax, source, reusable).make_symbols(path, BROKEN if has_error else "")
     return Outline(tuple(symbols), tuple(_assign_references(syntax.references, syntax.drafts)))
 
 
@@ -153,11 +153,11 @@ def parse_file(path: str, source: bytes) -> ParsedFile | None:
     if syntax is None:
         return None
     fingerprinter = _Fingerprinter(syntax, source, {})
-    return ParsedFile(syntax.grammar, source, syntax.root, tuple(fingerprinter.definitions()), fingerprinter.code)
+    return ParsedFile(syntax.grammar, source, syntax.root, tuple(fingerprinter.make_definitions()), fingerprinter.code)
 
 
 def _parse_syntax(path: str, source: bytes) -> _Syntax | None:
-    language = language_of(path)
+    language = find_language(path)
     grammar = load_grammar(language) if language and not _is_opaque(path, source) else None
     root = _parse(grammar, source) if grammar else None
     if grammar is None or root is None or _is_mostly_errors(root):
@@ -183,16 +183,16 @@ def _is_opaque(path: str, source: bytes) -> bool:
     )
 
 
-def _whole_file_symbol(path: str, source: bytes) -> Symbol:
+def _make_whole_file_symbol(path: str, source: bytes) -> Symbol:
     raw = digest(source)
     tokens = tokenize(source, None) if len(source) <= MAX_PROSE_BYTES and b"\0" not in source[:8000] else []
     fingerprint = Fingerprint(
         raw=raw, signature="", body=raw, docs="", members="", tokens=len(tokens), sketch=pack(sketch(tokens))
     )
-    return _file_symbol(path, source, fingerprint)
+    return _make_file_symbol(path, source, fingerprint)
 
 
-def _file_symbol(path: str, source: bytes, fingerprint: Fingerprint, signature: str = "") -> Symbol:
+def _make_file_symbol(path: str, source: bytes, fingerprint: Fingerprint, signature: str = "") -> Symbol:
     return Symbol(
         path=path, kind=FILE, name="", qualified="", ordinal=0, line=1, end_line=source.count(b"\n") + 1,
         signature=signature, before="", after="", fingerprint=fingerprint,
@@ -259,8 +259,8 @@ def _capture(grammar: Grammar, root: Node, source: bytes) -> tuple[list[_Draft],
             continue
         if "part" in captures:
             module, part = captures["from"][0], captures["part"][0]
-            separator = "" if _text(module, source).endswith(".") else "."
-            name = f"{_text(module, source)}{separator}{_text(part, source)}"
+            separator = "" if _read_text(module, source).endswith(".") else "."
+            name = f"{_read_text(module, source)}{separator}{_read_text(part, source)}"
             references.append((part.start_byte, "import", name, ""))
             continue
         for capture, nodes in captures.items():
@@ -268,7 +268,7 @@ def _capture(grammar: Grammar, root: Node, source: bytes) -> tuple[list[_Draft],
                 for node in nodes:
                     start, end = node.byte_range
                     name = source[start:end].decode("utf-8", "replace")
-                    references.append((start, capture, name, _qualifier(start, source)))
+                    references.append((start, capture, name, _find_qualifier(start, source)))
             elif capture in spans:
                 spans[capture] += [node.byte_range for node in nodes]
     for name_start, draft in by_name.items():
@@ -278,7 +278,7 @@ def _capture(grammar: Grammar, root: Node, source: bytes) -> tuple[list[_Draft],
 
 def _make_draft(pattern: int, captures: dict[str, list[Node]], source: bytes) -> _Draft | None:
     name = captures["name"][0]
-    text = " ".join(_text(name, source).split())
+    text = " ".join(_read_text(name, source).split())
     # A longer name comes from generated or broken code.
     if not text or len(text) > 200:
         return None
@@ -290,7 +290,7 @@ def _make_draft(pattern: int, captures: dict[str, list[Node]], source: bytes) ->
         kind=kind, name=text, start=node.start_byte, end=node.end_byte, line=node.start_point[0] + 1,
         end_line=node.end_point[0] + 1, name_span=(name.start_byte, name.end_byte),
         body=(body[0].start_byte if body else node.end_byte, node.end_byte),
-        scope=_text(scope[0], source).replace("::", ".") if scope else "", pattern=pattern,
+        scope=_read_text(scope[0], source).replace("::", ".") if scope else "", pattern=pattern,
     )  # fmt: skip
 
 
@@ -307,7 +307,7 @@ def _set_extent(draft: _Draft, extent: Node | None, source: bytes) -> None:
     draft.body = (start, draft.name_span[0] if draft.name_span[0] > start else end)
 
 
-def _text(node: Node, source: bytes) -> str:
+def _read_text(node: Node, source: bytes) -> str:
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
@@ -345,7 +345,7 @@ def _attach_docs(drafts: Sequence[_Draft], spans: _Spans, source: bytes) -> None
     }
     for draft in drafts[1:]:
         at = draft.start
-        while (span_above := above.get(end := _text_end(source, at))) and _starts_line(source, span_above[0]):
+        while (span_above := above.get(end := _find_text_end(source, at))) and _starts_line(source, span_above[0]):
             if span_above[2] == "comment" and source.count(b"\n", end, at) > 1:
                 break  # a blank line separates the comment from the definition
             at = span_above[0]
@@ -358,7 +358,7 @@ def _attach_docs(drafts: Sequence[_Draft], spans: _Spans, source: bytes) -> None
         drafts[_find_owner(span[0], drafts, starts)].doc.append(span)
 
 
-def _text_end(source: bytes, at: int) -> int:
+def _find_text_end(source: bytes, at: int) -> int:
     """The end of the last text before this offset."""
     while at > 0 and source[at - 1] in b" \t\r\n":
         at -= 1
@@ -376,7 +376,7 @@ def _find_owner(at: int, drafts: Sequence[_Draft], starts: Sequence[int]) -> int
     return index
 
 
-def _qualifier(at: int, source: bytes) -> str:
+def _find_qualifier(at: int, source: bytes) -> str:
     """The word before the dot before this offset."""
     # Most calls have none, and this runs for every call in the tree.
     if source[at - 1 : at] not in _QUALIFIER_ENDS:
@@ -415,41 +415,41 @@ class _Fingerprinter:
         self.fingerprints: dict[int, Fingerprint] = {}
         self.sketches: dict[int, list[int]] = {}
 
-    def symbols(self, path: str, state: str) -> Iterator[Symbol]:
+    def make_symbols(self, path: str, state: str) -> Iterator[Symbol]:
         """Yield the file and every definition as a symbol, in order of appearance."""
         # Backwards, because a container uses the fingerprints of its members, which come after it.
         for index in range(len(self.drafts) - 1, -1, -1):
-            self.fingerprints[index] = self._fingerprint(index)
-        yield _file_symbol(path, self.source, self.fingerprints[0], state)
+            self.fingerprints[index] = self._compute_fingerprint(index)
+        yield _make_file_symbol(path, self.source, self.fingerprints[0], state)
         for index, draft in enumerate(self.drafts[1:], start=1):
             siblings = self.drafts[draft.parent].members
             position = bisect_left(siblings, index)
             yield Symbol(
                 path=path, kind=draft.kind, name=draft.name, qualified=draft.qualified, ordinal=draft.ordinal,
-                line=draft.line, end_line=draft.end_line, signature=self._signature(draft),
+                line=draft.line, end_line=draft.end_line, signature=self._format_signature(draft),
                 before=self.drafts[siblings[position - 1]].name if position else "",
                 after=self.drafts[siblings[position + 1]].name if position + 1 < len(siblings) else "",
                 fingerprint=self.fingerprints[index],
             )  # fmt: skip
 
-    def definitions(self) -> Iterator[Definition]:
+    def make_definitions(self) -> Iterator[Definition]:
         """Yield the file and every definition with the code that its fingerprint is made of."""
         for draft in self.drafts:
             yield Definition(
                 kind=draft.kind, name=draft.name, qualified=draft.qualified, ordinal=draft.ordinal, start=draft.start,
-                end=draft.end, body_start=draft.body[0], header=self._header(draft, b" "), body=self._body(draft),
-                members=tuple(draft.members),
+                end=draft.end, body_start=draft.body[0], header=self._cut_header(draft, b" "),
+                body=self._cut_body(draft), members=tuple(draft.members),
             )  # fmt: skip
 
-    def _fingerprint(self, index: int) -> Fingerprint:
+    def _compute_fingerprint(self, index: int) -> Fingerprint:
         draft = self.drafts[index]
         raw = digest(self.source[draft.start : draft.end])
-        docs = self._docs(draft)
+        docs = self._digest_docs(draft)
         # Comments above a definition are not part of its bytes, so they are compared too.
         if (earlier := self.earlier.get(raw)) is not None and earlier.docs == docs:
             self.sketches[index] = sorted(unpack(earlier.sketch))
             return earlier
-        body_tokens = tokenize(self._body(draft), self.grammar)
+        body_tokens = tokenize(self._cut_body(draft), self.grammar)
         own_sketch = sketch(body_tokens)
         self.sketches[index] = (
             merge((own_sketch, *map(self.sketches.__getitem__, draft.members))) if draft.members else own_sketch
@@ -460,7 +460,7 @@ class _Fingerprinter:
         ).encode()
         return Fingerprint(
             raw=raw,
-            signature=digest(b"\0".join(tokenize(self._header(draft, b" "), self.grammar)))
+            signature=digest(b"\0".join(tokenize(self._cut_header(draft, b" "), self.grammar)))
             if draft.kind != FILE
             else "",
             body=digest(b"\0".join(body_tokens)),
@@ -470,12 +470,12 @@ class _Fingerprinter:
             sketch=pack(self.sketches[index]),
         )
 
-    def _docs(self, draft: _Draft) -> str:
+    def _digest_docs(self, draft: _Draft) -> str:
         if not draft.doc:
             return ""
         return digest(b" ".join(b" ".join(self.source[start:end].split()) for start, end in sorted(draft.doc)))
 
-    def _body(self, draft: _Draft) -> bytes:
+    def _cut_body(self, draft: _Draft) -> bytes:
         """The body without members and comments, with marks at blocks where indentation has meaning."""
         pieces, at = [], draft.body[0]
         member_spans = [(self.drafts[member].start, self.drafts[member].end) for member in draft.members]
@@ -498,7 +498,7 @@ class _Fingerprinter:
         pieces.append(self.code[at:end])
         return b" ".join(pieces)
 
-    def _header(self, draft: _Draft, name: bytes) -> bytes:
+    def _cut_header(self, draft: _Draft, name: bytes) -> bytes:
         """The definition without its body, with this name in place of its own."""
         (name_start, name_end), (body_start, body_end) = draft.name_span, draft.body
         pieces = (
@@ -509,6 +509,6 @@ class _Fingerprinter:
         )
         return b"".join(pieces)
 
-    def _signature(self, draft: _Draft) -> str:
-        header = self._header(draft, draft.name.encode()).decode("utf-8", "replace")
+    def _format_signature(self, draft: _Draft) -> str:
+        header = self._cut_header(draft, draft.name.encode()).decode("utf-8", "replace")
         return " ".join(header.split()).rstrip(" {=:;")[:300]

@@ -8,11 +8,11 @@ from heapq import nlargest
 from math import sqrt
 
 from hivemind.code.code_names import is_package_file, normalise_word
-from hivemind.code.grammars import family_of
-from hivemind.code.index import SELECT_SYMBOLS, CodeIndex, rebuild_if_damaged, symbol_from_row
+from hivemind.code.grammars import find_language_family
+from hivemind.code.index import SELECT_SYMBOLS, CodeIndex, make_symbol, rebuild_if_damaged
 from hivemind.code.index_database import select
 from hivemind.code.index_reading import split_identifier
-from hivemind.code.links import find_all
+from hivemind.code.links import find_all_symbols
 from hivemind.code.shared_sessions import describe_touches, weigh_files
 from hivemind.model.code import FOLDER, Callers, RelatedFile, SharedSession, Symbol
 from hivemind.text.search_terms import extract_terms
@@ -122,23 +122,25 @@ def merge_rankings(first: Sequence[RelatedFile], second: Sequence[RelatedFile], 
 @rebuild_if_damaged
 def find_callers(index: CodeIndex, symbol: Symbol) -> Callers:
     """Find the symbols that call or inherit this one, as far as imported words, qualifiers or a unique name show it."""
-    family = family_of(symbol.path)
+    family = find_language_family(symbol.path)
     mentions = [
         (caller, qualifier)
         for caller, qualifier in _find_mentions(index, symbol.name)
-        if caller.key != symbol.key and family_of(caller.path) == family
+        if caller.key != symbol.key and find_language_family(caller.path) == family
     ]
     namesakes = [
         place
         for place in index.find_places([symbol.name])
-        if (place[0], place[1]) != (symbol.path, symbol.qualified) and family_of(place[0]) == family
+        if (place[0], place[1]) != (symbol.path, symbol.qualified) and find_language_family(place[0]) == family
     ]
     # A prototype declares the same function, so it is no other one.
     rival_paths = {path for path, _, kind in namesakes if kind != "prototype"}
     declarations = {path for path, _, kind in namesakes if kind == "prototype"}
     certain = [caller for caller, _ in mentions]
     if rival_paths or not is_distinctive(symbol.name):
-        own_words = {_module_word(path) for path in {symbol.path, *declarations, *_find_exporters(index, symbol.path)}}
+        own_words = {
+            _get_module_word(path) for path in {symbol.path, *declarations, *_find_exporters(index, symbol.path)}
+        }
         own_words.update(map(normalise_word, symbol.qualified.split(".")))
         in_sight = {
             path: _is_in_sight(index, path, symbol.path, own_words, rival_paths)
@@ -158,14 +160,14 @@ def _find_mentions(index: CodeIndex, name: str) -> Iterator[tuple[Symbol, str]]:
     """Yield the symbols that mention a name, and with which qualifier."""
     query = SELECT_SYMBOLS.replace(" FROM ", ", m.qualifier FROM ", 1)
     query += " JOIN mentions m ON m.symbol = s.id JOIN names n ON n.id = m.name WHERE n.text = ?"
-    yield from ((symbol_from_row(row[:-1]), row[-1]) for row in select(index.db, query, name))
+    yield from ((make_symbol(row[:-1]), row[-1]) for row in select(index.db, query, name))
 
 
 def _find_exporters(index: CodeIndex, path: str) -> Iterator[str]:
     """Yield the package files beside a file that import it, mostly to offer its names as those of the folder."""
     query = "SELECT f.path FROM imports i JOIN files f ON f.id = i.file WHERE i.word = ?"
     folder = path.rpartition("/")[0]
-    for (importer,) in select(index.db, query, _module_word(path)):
+    for (importer,) in select(index.db, query, _get_module_word(path)):
         if is_package_file(importer) and importer.rpartition("/")[0] == folder:
             yield importer
 
@@ -182,7 +184,7 @@ def _may_mean(caller: Symbol, qualifier: str, symbol: Symbol) -> bool:
         return not symbol.parent or (caller.path, caller.parent) == (symbol.path, symbol.parent)
     if qualifier in OWN_INSTANCE:
         return (caller.path, caller.parent) == (symbol.path, symbol.parent) and bool(symbol.parent)
-    owner = normalise_word(symbol.parent.rpartition(".")[2]) or _module_word(symbol.path)
+    owner = normalise_word(symbol.parent.rpartition(".")[2]) or _get_module_word(symbol.path)
     # A variable is often named after its class; any other may be of any class.
     return normalise_word(qualifier) == owner
 
@@ -195,23 +197,23 @@ def _is_in_sight(
     if caller == path or caller in rival_paths:
         return caller == path
     folder = caller.rpartition("/")[0]
-    if family_of(path) in _FOLDER_IS_PACKAGE and path.rpartition("/")[0] == folder:
+    if find_language_family(path) in _FOLDER_IS_PACKAGE and path.rpartition("/")[0] == folder:
         # Within a package no import shows which of several symbols is meant.
         return all(rival.rpartition("/")[0] != folder for rival in rival_paths)
     query = "SELECT i.word FROM imports i JOIN files f ON f.id = i.file WHERE f.path = ?"
     words = {word for (word,) in select(index.db, query, caller)}
-    score, *rival_scores = (len(words & _path_words(place)) for place in (path, *rival_paths))
+    score, *rival_scores = (len(words & _split_path_words(place)) for place in (path, *rival_paths))
     return not words.isdisjoint(own_words) and score > max(rival_scores, default=-1)
 
 
-def _path_words(path: str) -> set[str]:
+def _split_path_words(path: str) -> set[str]:
     return {normalise_word(word) for word in path.rpartition(".")[0].split("/")}
 
 
-def _module_word(path: str) -> str:
+def _get_module_word(path: str) -> str:
     """The last word by which a file is imported: its own name, or that of the folder that it stands for."""
     folder, _, name = path.rpartition("/")
-    stem, family = name.partition(".")[0], family_of(path)
+    stem, family = name.partition(".")[0], find_language_family(path)
     is_folder = is_package_file(path) or family == "go" or (family == "rust" and stem in _CRATE_ROOTS)
     folders = [word for word in folder.split("/") if word not in ("", "src")]
     return normalise_word(folders[-1] if is_folder and folders else stem)
@@ -221,7 +223,7 @@ def _resolve_files(index: CodeIndex, targets: Iterable[str]) -> tuple[dict[int, 
     """The indexed files of the targets, and the files inside of targets that are folders; paths by file id."""
     target_files: dict[int, str] = {}
     contained_files: dict[int, str] = {}
-    for symbol in (symbol for target in targets for symbol in find_all(index, target)):
+    for symbol in (symbol for target in targets for symbol in find_all_symbols(index, target)):
         if symbol.kind == FOLDER:
             # "0" is the character after "/", so the range holds everything below the folder and uses the index.
             query = "SELECT id, path FROM files WHERE path >= ? AND path < ? LIMIT 200"

@@ -46,7 +46,7 @@ def identify(directory: Path, cache: Path | None = None) -> Repository:
     if not output:
         return Repository(id=f"{PATH}{directory}", root=str(directory))
     root, is_shallow, git_directory = output.split("\n")[:3]
-    tree = _tree_id(directory / git_directory)
+    tree = _make_tree_id(directory / git_directory)
     remote = _find_remote(directory)
     if remote:
         return Repository(id=f"remote:{_resolve(normalise_remote(remote), directory)}", root=root, tree=tree)
@@ -54,7 +54,7 @@ def identify(directory: Path, cache: Path | None = None) -> Repository:
     commit = (
         None
         if is_shallow == "true"
-        else _first_commit(directory, cache / f"first-{tree}.json" if cache and tree else None)
+        else _find_first_commit(directory, cache / f"first-{tree}.json" if cache and tree else None)
     )
     return Repository(id=f"commit:{commit}" if commit else f"{PATH}{root}", root=root, tree=tree)
 
@@ -86,7 +86,7 @@ def normalise_remote(remote: str) -> str:
     """One spelling for all ways to write a remote's address: ``github.com/acme/api``, ``git.acme.org:2222/api``."""
     url = URL.fullmatch(remote.strip()) or SCP_LIKE.fullmatch(remote.strip())
     if url is None or url.groupdict().get("scheme") == "file":
-        return _local_path(remote)
+        return _normalise_local_path(remote)
     parts, path = url.groupdict(), url["path"].strip("/").removesuffix(".git").strip("/")
     host, scheme, port = url["host"].lower(), (parts.get("scheme") or "ssh").lower(), parts.get("port") or ""
     if not host:
@@ -130,7 +130,7 @@ def find_existing_root(context: Context, repo: str) -> str:
     return next((root for root in roots if is_directory(Path(root))), "")
 
 
-def _local_path(remote: str) -> str:
+def _normalise_local_path(remote: str) -> str:
     path = re.sub(r"^file://(localhost(?=/))?", "", remote.strip())
     return str(Path(os.path.expanduser(path))).removesuffix("/").removesuffix(".git").rstrip("/")
 
@@ -154,7 +154,7 @@ def _resolve(address: str, directory: Path) -> str:
     return os.path.normpath(directory / address) if address.startswith(".") else address
 
 
-def _tree_id(git_directory: Path) -> str:
+def _make_tree_id(git_directory: Path) -> str:
     """An id of this working tree that differs from a later one at the same path; empty if git left no trace.
 
     git writes the file ``description`` when it creates or clones a repository; hardly anybody changes it afterwards.
@@ -166,9 +166,9 @@ def _tree_id(git_directory: Path) -> str:
     return hashlib.sha256(f"{file_status.st_ino} {file_status.st_mtime_ns}".encode()).hexdigest()[:32]
 
 
-def _first_commit(directory: Path, note: Path | None) -> str | None:
+def _find_first_commit(directory: Path, note: Path | None) -> str | None:
     """The root commit; of several, the smallest id, which is the same in every clone."""
-    head = git.head(directory) if note else ""
+    head = git.read_head(directory) if note else ""
     noted_head, root = _read_note(note) if note and head else ("", "")
     # A history that adds no root to one with a single root begins where that one begins.
     is_same = root and (head == noted_head or _list_roots(directory, head, f"^{noted_head}") == [])

@@ -87,7 +87,7 @@ def find_version(file: ParsedFile, qualified: str, family: str, raw: str) -> Ver
         (
             Version(file, definition)
             for definition in file.definitions
-            if (definition.qualified, _family(definition)) == (qualified, family)
+            if (definition.qualified, _get_family(definition)) == (qualified, family)
             and digest(file.source[definition.start : definition.end]) == raw
         ),
         None,
@@ -109,7 +109,7 @@ def _get_source(version: Version) -> bytes:
     return version.file.source[version.definition.start : version.definition.end]
 
 
-def _family(definition: Definition) -> str:
+def _get_family(definition: Definition) -> str:
     return "callable" if definition.kind in CALLABLES else definition.kind
 
 
@@ -131,7 +131,7 @@ def _group_members(version: Version) -> dict[tuple[str, str, int], Definition]:
     own_name = version.definition.name
     # A constructor that is called like its class is renamed with it.
     names = ((member, "" if member.name == own_name else member.name) for member in members)
-    return {(name, _family(member), member.ordinal): member for member, name in names}
+    return {(name, _get_family(member), member.ordinal): member for member, name in names}
 
 
 def _are_equivalent(old: Version, new: Version, was_renamed: WasRenamed) -> bool:
@@ -227,7 +227,7 @@ def _read_code(version: Version) -> bytes:
     return version.file.code[version.definition.start : version.definition.end]
 
 
-def always(seconds: float) -> bool:
+def has_all_time(seconds: float) -> bool:
     """Somebody who has all the time that it takes."""
     return True
 
@@ -235,19 +235,19 @@ def always(seconds: float) -> bool:
 class Versions:
     """The old code of some anchors, which git has, beside the code of the working tree."""
 
-    def __init__(self, index: CodeIndex, anchors: Sequence[Anchor], has_time: HasTime = always) -> None:
+    def __init__(self, index: CodeIndex, anchors: Sequence[Anchor], has_time: HasTime = has_all_time) -> None:
         self._index = index
         self._has_time = has_time
         # One call of git for all anchors.
         self._blobs = self._read_blobs(
-            _blob_name(anchor) for anchor in anchors if git.COMMIT_ID.fullmatch(anchor.commit)
+            _name_blob(anchor) for anchor in anchors if git.COMMIT_ID.fullmatch(anchor.commit)
         )
         self._parse = lru_cache(MAX_PARSED_FILES)(parse_file)
 
     def compare(self, anchor: Anchor, new: Symbol) -> CodeDifference | None:
         """What differs between an anchor's code and a symbol of today; None if the old code is not available."""
         content = working_tree.read(self._index.root, new.path)
-        size = len(content[1] if content else b"") + len(self._blobs.get(_blob_name(anchor), b""))
+        size = len(content[1] if content else b"") + len(self._blobs.get(_name_blob(anchor), b""))
         if not self._has_time(size / PARSED_BYTES_PER_SECOND):
             self._index.is_behind = True
             return None
@@ -263,7 +263,7 @@ class Versions:
         return compare_versions(old_version, new_version, was_renamed)
 
     def _find_old(self, anchor: Anchor) -> Version | None:
-        source = self._blobs.get(_blob_name(anchor))
+        source = self._blobs.get(_name_blob(anchor))
         if source is not None and (version := self._find_in(source, anchor)):
             return version
         # The file had uncommitted changes when the anchor was made; a later commit may have them.
@@ -313,7 +313,7 @@ class Versions:
         for path in paths:
             source = blobs.get(f"{anchor.commit}:{path}", b"")
             old_symbols = outline(path, source).symbols if _occurs(old_name, source) else ()
-            new_file_symbols = self._index.symbols_of(path) if old_symbols else []
+            new_file_symbols = self._index.read_symbols(path) if old_symbols else []
             if was_renamed_in_file(old_symbols, new_file_symbols, old_name, new_name):
                 return True
         return False
@@ -349,7 +349,7 @@ def _occurs(name: str, source: bytes) -> bool:
     return re.search(rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])", source) is not None
 
 
-def _blob_name(anchor: Anchor) -> str:
+def _name_blob(anchor: Anchor) -> str:
     return f"{anchor.commit}:{anchor.path}"
 
 
@@ -369,7 +369,7 @@ def read_file(root: Path, path: str, commit: str = "") -> str:
     """Read a file at a commit, by default the checked-out one; uncommitted content is never shown."""
     if commit and not git.COMMIT_ID.fullmatch(commit):
         raise InvalidInput(f"{commit!r} is not a commit; give its hexadecimal id")
-    commit = commit or git.head(root)
+    commit = commit or git.read_head(root)
     content = _read_at_commit(root, path, commit) if commit else None
     if content is None:
         raise NotFound(f"there is no file {path!r} at {commit[:8] or 'any commit'} here")

@@ -67,27 +67,27 @@ def check_limits(folder_count: int) -> None:
 
 def _list_folders(index: CodeIndex) -> list[str]:
     """The folders of indexed files; watching the root recursively would include ignored folders."""
-    relative_folders = {path.rpartition("/")[0] for path in index.paths()}
+    relative_folders = {path.rpartition("/")[0] for path in index.list_paths()}
     return sorted(str(index.root / folder) for folder in relative_folders | {""} if (index.root / folder).is_dir())
 
 
 def _watch_folders(index: CodeIndex, folders: Sequence[str], stop: Event, on_update: Callable[[int], None]) -> None:
     """Watch these folders until files were added or removed, so that other folders may be needed."""
-    indexed_paths = set(index.paths())
+    indexed_paths = set(index.list_paths())
     for changes in watch(
         *folders, watch_filter=None, recursive=False, stop_event=stop, raise_interrupt=False, rust_timeout=500
     ):
-        paths = {_relative_path(index.root, file) for _, file in changes} - {""}
+        paths = {_make_relative(index.root, file) for _, file in changes} - {""}
         if len(paths) <= MAX_INCREMENTAL_CHANGES and paths <= indexed_paths:
             on_update(index.update(sorted(paths)))
             continue
         # A new path may be a folder or ignored; a refresh asks git which files count.
         on_update(index.refresh())
-        if set(index.paths()) != indexed_paths:
+        if set(index.list_paths()) != indexed_paths:
             return
 
 
-def _relative_path(root: Path, file: str) -> str:
+def _make_relative(root: Path, file: str) -> str:
     path = Path(file)
     relative = path.relative_to(root).as_posix() if path.is_relative_to(root) else ""
     return "" if relative in (".", ".git") or relative.startswith(".git/") else relative

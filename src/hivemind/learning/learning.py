@@ -81,7 +81,7 @@ class Learning:
             )
         outcome = Outcome()
         for page in split_into_pages(proposals):
-            anchors = context.checkout.anchors_for_proposals(self._select_unknown(page), context.repository.root)
+            anchors = context.checkout.find_proposal_anchors(self._select_unknown(page), context.repository.root)
             propose(context, factory, page, context.repository.id, outcome, anchors=anchors)
         return BackfillReport(batch=factory.batch, learned=outcome.count(Fate.NEW), commits=len(history))
 
@@ -191,7 +191,7 @@ class Learning:
         proposals = [
             proposal for proposal in detectors.run_detectors(view, selection) if not self._is_known_fix(proposal, tree)
         ]
-        anchors = context.checkout.anchors_for_proposals(self._select_unknown(proposals), root, view.make_relative)
+        anchors = context.checkout.find_proposal_anchors(self._select_unknown(proposals), root, view.make_relative)
         batch = factory.batch or f"distil-{derive_id('distil', session.id)[:12]}"
         propose(
             context, replace(factory, batch=batch), proposals, session.repo, outcome, anchors=anchors,

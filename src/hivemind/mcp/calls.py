@@ -89,7 +89,7 @@ def remember(mind: Mind, arguments: Arguments) -> str:
     if conflicts := mind.browse.possible_conflicts(memory):
         lines += ["It may conflict with these memories. Ask the user if both are right.", _list_memories(conflicts)]
     lines += map(quote_text, filter(None, [mind.checkout.describe_links(memory)]))
-    lines += map(quote_text, mind.checkout.link_problems(memory))
+    lines += map(quote_text, mind.checkout.explain_broken_links(memory))
     return "\n".join([*lines, *filter(None, [mind.browse.sharing_note(memory)])])
 
 
@@ -110,7 +110,9 @@ def store_trace(mind: Mind, arguments: Arguments) -> str:
         tags=arguments.get("tags") or (),
         links=arguments.get("links") or (),
     )
-    return "\n".join([f"Stored as {shorten_id(memory.id)}.", *map(quote_text, mind.checkout.link_problems(memory))])
+    return "\n".join(
+        [f"Stored as {shorten_id(memory.id)}.", *map(quote_text, mind.checkout.explain_broken_links(memory))]
+    )
 
 
 def review(mind: Mind, arguments: Arguments) -> str:

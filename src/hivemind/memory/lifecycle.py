@@ -43,9 +43,9 @@ class Memories:
     def remember_all(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Memory, ...]:
         """Store several claims: all of them, or none if one is refused."""
         context, claims = self._context, self._read_claims(items)
-        anchors = context.checkout.anchors_for(claims, context.list_edited_files)
+        anchors = context.checkout.find_anchors(claims, context.list_edited_files)
         # Asking git starts a process, so only where a source file is named.
-        commit = context.checkout.head() if any(claim.sources for claim in claims) else ""
+        commit = context.checkout.read_head() if any(claim.sources for claim in claims) else ""
         stored_ids: list[MemoryId] = []
         try:
             with context.store.db.transaction():
@@ -155,7 +155,7 @@ class Memories:
         gate = context.store.load_gate()
         if refusal := gate.find_refusal([("text", text)], memory.repo, by_person=context.is_person):
             context.refuse("a memory", refusal.rule, Scope.PROJECT if memory.repo else Scope.USER, memory.repo)
-        anchors = context.checkout.current_anchors(replace(memory, text=text), context.list_edited_files)
+        anchors = context.checkout.find_current_anchors(replace(memory, text=text), context.list_edited_files)
         return [MemoryAnchored(memory_id=memory.id, anchors=anchors)] if anchors != memory.anchors else []
 
     def tag(self, memory_id: str, add: Sequence[str], remove: Sequence[str], *, everywhere: bool) -> Memory:

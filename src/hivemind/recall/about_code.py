@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
 from hivemind.code import on_demand
-from hivemind.code.code_names import find_named_files, parent_folders
+from hivemind.code.code_names import find_named_files, list_parent_folders
 from hivemind.code.shared_sessions import find_shared_sessions, find_touched_together
 from hivemind.code.staleness import Judge, find_anchored_memories, judge_hits
 from hivemind.code.working_tree import stamp
@@ -46,13 +46,13 @@ def find_related(
     """Find memories, files and callers related to a file, folder, module, symbol or task, without a receipt."""
     index = context.checkout.index
     index.refresh_on_request(progress)
-    symbols = tuple(on_demand.links.find_all(index, target))
+    symbols = tuple(on_demand.links.find_all_symbols(index, target))
     if symbols:
         near = _collect_files(context, [symbol.path for symbol in symbols])
         former_paths = _find_moved_into(context, {*near.inside, *(file.path for file in near.files)})
         near = replace(near, symbols=symbols, inside=(*near.inside, *former_paths))
         query = context.query(target, limit=limit)
-        answer = _answer_about_code(context.store.db, query, near, context.checkout.staleness_of)
+        answer = _answer_about_code(context.store.db, query, near, context.checkout.try_to_judge)
     else:
         answer = search(context.query(validate_text(target, "the target"), limit=limit))
         near = _collect_files(context, [anchor.path for hit in answer.answers for anchor in hit.memory.anchors])
@@ -84,13 +84,13 @@ def add_named_code(context: Context, answer: Recall, make_judge: Callable[[], Ju
 def _collect_files(context: Context, paths: Iterable[str]) -> Nearby:
     """Collect the files related to files or folders, and the sessions that touched them together."""
     index, targets = context.checkout.index, tuple(dict.fromkeys(paths))
-    inside = (*targets, *(file for path in targets for file in index.paths_in(path)))
+    inside = (*targets, *(file for path in targets for file in index.list_paths_in(path)))
     sessions_together = find_shared_sessions(context.store.db, context.repository, inside)
     files = (
         tuple(on_demand.related_files.find_related(index, targets, MOST_FILES, sessions_together)) if targets else ()
     )
     # What is known about a package holds for each of its files.
-    around = (*inside, *sorted(parent_folders(targets)))
+    around = (*inside, *sorted(list_parent_folders(targets)))
     return Nearby(symbols=(), inside=around, files=tuple(files), sessions=sessions_together[:MOST_SESSIONS])
 
 
@@ -100,7 +100,7 @@ def _find_moved_into(context: Context, paths: Collection[str]) -> list[str]:
     missing_paths = {
         path for path in {anchor.path for anchor in anchors} if not stamp(context.checkout.index.root, path)
     }
-    judgements = context.checkout.staleness_of([anchor for anchor in anchors if anchor.path in missing_paths])
+    judgements = context.checkout.try_to_judge([anchor for anchor in anchors if anchor.path in missing_paths])
     moved_paths = (judged.anchor.path for judged in judgements if judged.now and judged.now.path in paths)
     return [*dict.fromkeys(moved_paths)]
 

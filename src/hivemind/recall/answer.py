@@ -112,7 +112,7 @@ class Answers:
     def _make_judge(self) -> Judge:
         """A judge of anchors that leaves to the background what it has no time for."""
         deadline = measure_cpu_seconds() + ASKED_SECONDS
-        return partial(self._context.checkout.staleness_of, deadline=deadline)
+        return partial(self._context.checkout.try_to_judge, deadline=deadline)
 
 
 def say_if_behind(context: Context, answer: Recall) -> Recall:

@@ -183,7 +183,7 @@ def mark_stale(context: Context, hits: Iterable[Hit], query: Query, end: float |
     """Label the hits whose code changed, as far as the time allows: until an end, in CPU time."""
     # What git takes counts too: after a switch of a large branch it is most of the work.
     deadline = measure_cpu_seconds() + UNASKED_SECONDS if end is None else end
-    judge = partial(context.checkout.staleness_of, in_passing=True, deadline=deadline)
+    judge = partial(context.checkout.try_to_judge, in_passing=True, deadline=deadline)
     originals = list(hits)
     judged_hits = judge_hits(originals, replace(query, limit=CHECKED_AT_ONCE), judge)
     # Where nobody asked, only a warning counts: score and order stay as they are.

@@ -125,7 +125,7 @@ class Review:
         context = self._context
         target = context.find_memory_to_change(memory, everywhere=everywhere)
         facts: list[Fact] = [MemoryVerified(memory_id=target.id, reason=validate_reason(reason))]
-        anchors = context.checkout.current_anchors(target, context.list_edited_files)
+        anchors = context.checkout.find_current_anchors(target, context.list_edited_files)
         if anchors != target.anchors:
             facts.append(MemoryAnchored(memory_id=target.id, anchors=anchors))
         return context.change(target, [context.factory.about(target, fact) for fact in facts])

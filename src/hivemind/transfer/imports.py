@@ -144,7 +144,7 @@ def _find_anchors(context: Context, entries: Iterable[Entry]) -> list[tuple[Anch
         Claim(text=fact.text, scope=scope if repo in checkout.names else Scope.USER, links=fact.links)
         for scope, repo, fact in entries
     ]
-    return checkout.anchors_for(claims, context.list_edited_files)
+    return checkout.find_anchors(claims, context.list_edited_files)
 
 
 def _make_fact(note: ForeignNote, owner: str) -> MemoryRemembered:

@@ -96,9 +96,9 @@ def sync_rules_files(context: Context, *, dry_run: bool = False) -> FileSyncRepo
 
 def _make_events(context: Context, points: Mapping[MemoryId, Point], factory: EventFactory) -> list[Event]:
     """Make the events that store points of instruction files."""
-    commit = context.checkout.head()
+    commit = context.checkout.read_head()
     claims = [Claim(text=point.text) for point in points.values()]
-    anchors_of_each = context.checkout.anchors_for(claims, context.list_edited_files)
+    anchors_of_each = context.checkout.find_anchors(claims, context.list_edited_files)
     events = []
     for (memory_id, point), anchors in zip(points.items(), anchors_of_each, strict=True):
         fact = MemoryRemembered(

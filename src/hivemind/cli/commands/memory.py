@@ -64,7 +64,7 @@ def remember(text: str | None, **options: Any) -> None:
             output.warn_about_memory(f"may conflict with {output.summarise(other)}", first_line(other.text), remedy)
         if links := mind.checkout.describe_links(memory):
             output.note(links)
-        for problem in mind.checkout.link_problems(memory):
+        for problem in mind.checkout.explain_broken_links(memory):
             output.warn(problem)
         if sharing := mind.browse.sharing_note(memory):
             output.note(sharing)
