@@ -19,7 +19,7 @@ from hivemind.code import git
 from hivemind.embedding.embedder import load_wording
 from hivemind.learning import commits
 from hivemind.learning.detectors import DETECTORS
-from hivemind.learning.lasting import load_judge
+from hivemind.learning.lasting_statements import load_judge
 from hivemind.learning.session_view import SessionView
 from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind

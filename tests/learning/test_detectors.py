@@ -9,7 +9,7 @@ from hivemind.agents.agent import get_agent
 from hivemind.embedding.embedder import load_wording
 from hivemind.errors import InvalidInput
 from hivemind.learning.detectors import DETECTORS, select_detectors
-from hivemind.learning.lasting import load_judge
+from hivemind.learning.lasting_statements import load_judge
 from hivemind.learning.session_view import SessionView
 from hivemind.model.claim import Proposal
 from hivemind.model.commands import extract_command, extract_directory, is_inspection, join_directory

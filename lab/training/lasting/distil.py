@@ -26,7 +26,7 @@ from hivemind.embedding.embedder import END, START, WORDING_TOKENS, load_default
 from hivemind.embedding.tokenizer import Tokenizer as OwnTokenizer
 from hivemind.embedding.weights import WORDING_FILE, Weights
 from hivemind.learning.detectors.corrections import LONGEST_PROMPT, is_statement
-from hivemind.learning.lasting import KINDS, WEIGHTS, WIDEST
+from hivemind.learning.lasting_statements import KINDS, WEIGHTS, WIDEST
 from hivemind.learning.statement_forms import FORM_NAMES, SpokenSentence, measure_form
 from lab.training.export import pack
 from lab.training.lasting import networks

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hivemind.embedding.embedder import load_wording
 from hivemind.learning.detectors.corrections import is_statement
-from hivemind.learning.lasting import WIDEST, load_judge
+from hivemind.learning.lasting_statements import WIDEST, load_judge
 from hivemind.learning.statement_forms import FORM_NAMES, SpokenSentence
 from hivemind.model.memory import Kind
 

@@ -43,7 +43,7 @@ REST = timedelta(minutes=10)
 """A session without events for so long counts as inactive, whether or not it reported its end."""
 
 # Hooks at the start of a session import this module to see whether there is something to learn, and need none of these.
-load_judge = when_called("learning.lasting", "load_judge")
+load_judge = when_called("learning.lasting_statements", "load_judge")
 sync_notes = when_called("transfer.notes", "sync_notes")
 examine_sessions = when_called("learning.with_agent", "examine_sessions")
 list_examined_ids = when_called("learning.with_agent", "list_examined_ids")

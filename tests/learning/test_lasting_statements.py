@@ -8,7 +8,7 @@ import pytest
 from hivemind.embedding.embedder import load_default, load_wording
 from hivemind.embedding.weights import WORDING_FILE, WORDING_SHA256, Weights
 from hivemind.errors import Unavailable
-from hivemind.learning.lasting import WEIGHTS, LastingModel, load_judge
+from hivemind.learning.lasting_statements import WEIGHTS, LastingModel, load_judge
 from hivemind.learning.statement_forms import FORM_NAMES, SpokenSentence, measure_form
 
 
