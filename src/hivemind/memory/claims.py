@@ -61,13 +61,13 @@ def read_claim(claim: Claim) -> Claim:
 def make_fact(
     claim: Claim, *, writer: Writer, owner: str, now: datetime, commit: str, replaces: list[MemoryId]
 ) -> MemoryRemembered:
-    """Make the fact that a claim is recorded as, or raise InvalidInput with what is wrong."""
+    """Make the fact that a claim is recorded as, once ``read_claim`` has read it; raises InvalidInput."""
     return MemoryRemembered(
         memory_id=new_memory_id(),
         kind=claim.kind or tell_kind(claim.text),
-        text=validate_text(claim.text),
+        text=claim.text,
         owner=owner,
-        tags=parse_tags(claim.tags),
+        tags=tuple(claim.tags),
         sources=(_make_speaker_source(claim, writer), *(_make_file_source(text, commit) for text in claim.sources)),
         links=tuple(check_link(text) for text in claim.links),
         subject=validate_label(claim.subject, "the subject") if claim.subject else "",
