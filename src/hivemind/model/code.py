@@ -6,7 +6,7 @@ from typing import Self
 
 from hivemind.errors import InvalidInput
 from hivemind.model.dataclass import dataclass
-from hivemind.model.ids import Digest, SessionId, shorten_id
+from hivemind.model.ids import Digest, SessionId, Timestamp, shorten_id
 from hivemind.model.timestamps import format_date
 from hivemind.text.clean import first_line
 
@@ -249,7 +249,7 @@ class SharedSession:
 
     id: SessionId
     agent: str
-    at: str
+    at: Timestamp
     """When its last event arrived."""
     task: str
     """The first request a person made in it."""

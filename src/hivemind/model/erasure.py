@@ -63,7 +63,7 @@ class Mention:
     """The id of the memory, log entry or session; for a file, its name."""
     repo: str
     """The repository it belongs to; empty if it applies everywhere."""
-    at: str
+    at: Timestamp
     excerpt: str
     session: str = ""
     """The session it was observed in."""

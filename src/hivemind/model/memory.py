@@ -113,12 +113,12 @@ CURRENT_STATUSES = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
 class Period:
     """When a memory is valid: from its start to the earlier of two ends; an empty end means no end."""
 
-    start: str
+    start: Timestamp
     valid_to: Timestamp = ""
     expires_at: Timestamp = ""
 
     @property
-    def end(self) -> str:
+    def end(self) -> Timestamp:
         """The earlier of the two ends; empty if there is none."""
         return min(filter(None, (self.valid_to, self.expires_at)), default="")
 
@@ -264,7 +264,7 @@ class Memory:
         return self.edited_through or self.channel
 
     @property
-    def stated_at(self) -> str:
+    def stated_at(self) -> Timestamp:
         """When it was said: for a lesson from an old session that nobody edited, long before it was recorded."""
         is_dated = self.channel is Channel.DERIVED and self.valid_from and self.version == 1
         return self.valid_from if is_dated else self.revised_at

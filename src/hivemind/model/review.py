@@ -5,7 +5,7 @@ from enum import StrEnum
 from hivemind.model.code import Staleness
 from hivemind.model.dataclass import dataclass
 from hivemind.model.fold import HistoryStep
-from hivemind.model.ids import EventId, MemoryId
+from hivemind.model.ids import EventId, MemoryId, Timestamp
 from hivemind.model.memory import ConflictingEdit, Kind, Memory
 from hivemind.model.recall import Receipt
 
@@ -41,7 +41,7 @@ class DisputeSide:
         return self.edit.text if self.edit else self.memory.text
 
     @property
-    def at(self) -> str:
+    def at(self) -> Timestamp:
         """When this side said it."""
         return self.edit.at if self.edit else self.memory.recorded_at
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from hivemind.model.dataclass import dataclass
-from hivemind.model.ids import derive_id
+from hivemind.model.ids import Timestamp, derive_id
 from hivemind.model.scope import Choice
 from hivemind.model.wire import WireEntry
 
@@ -140,7 +140,7 @@ class Device:
     id: str
     person: str
     cursor: int
-    last_seen_at: str
+    last_seen_at: Timestamp
     behind: int
     """How many entries it has not yet pulled."""
     erasures: int
@@ -160,7 +160,7 @@ class Membership:
     """How far this store has pulled the team's log."""
     pushed: int = 0
     """How many entries of its own chain the hub has."""
-    synchronised_at: str = ""
+    synchronised_at: Timestamp = ""
     epoch: str = ""
     """In which the cursor counts."""
 
@@ -187,14 +187,14 @@ class Token:
     name: str
     role: Role
     is_agent: bool
-    created_at: str
-    expires_at: str
-    revoked_at: str
-    last_used_at: str
+    created_at: Timestamp
+    expires_at: Timestamp
+    revoked_at: Timestamp
+    last_used_at: Timestamp
     is_login: bool = False
     """Whether a person got it by signing in at an identity provider; their device renews it."""
 
-    def is_good(self, now: str) -> bool:
+    def is_good(self, now: Timestamp) -> bool:
         """Whether the token is neither revoked nor expired."""
         return not self.revoked_at and self.expires_at > now
 

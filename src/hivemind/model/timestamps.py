@@ -7,6 +7,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 
 from hivemind.errors import InvalidInput
+from hivemind.model.ids import Timestamp
 
 EARLIEST, LATEST = 1970, 2200
 """Other years are taken for typing mistakes."""
@@ -27,17 +28,17 @@ When = str | date
 HOW_TO_WRITE = "write a date like 2026-03-01, a time like 2026-03-01T14:00Z, or a span like 28d, 6w or 12h"
 
 
-def format_timestamp(moment: datetime) -> str:
+def format_timestamp(moment: datetime) -> Timestamp:
     """Format a datetime as the log stores it."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def parse_timestamp(timestamp: str) -> datetime:
+def parse_timestamp(timestamp: Timestamp) -> datetime:
     """Parse a timestamp of the log."""
     return datetime.fromisoformat(timestamp)
 
 
-def next_timestamp(now: str, than: str) -> str:
+def next_timestamp(now: Timestamp, than: Timestamp) -> Timestamp:
     """Now, or one microsecond after ``than`` where a wrong clock dated that in the future."""
     return now if now > than else format_timestamp(parse_timestamp(than) + timedelta(microseconds=1))
 
@@ -55,22 +56,22 @@ def is_timestamp(timestamp: str) -> bool:
         return False
 
 
-def format_date(timestamp: str | None) -> str:
+def format_date(timestamp: Timestamp | None) -> str:
     """The date of a timestamp, for people; empty without one."""
     return timestamp[:10] if timestamp else ""
 
 
-def format_minute(timestamp: str | None) -> str:
+def format_minute(timestamp: Timestamp | None) -> str:
     """A timestamp to the minute in UTC, for people; empty without one."""
     return timestamp[:16].replace("T", " ") if timestamp else ""
 
 
-def format_period(start: str, end: str) -> str:
+def format_period(start: Timestamp, end: Timestamp) -> str:
     """Two timestamps to the minute, the day once if it is the same."""
     return f"{format_minute(start)} to {format_minute(end)[11 if start[:10] == end[:10] else 0 :]}"
 
 
-def spell_out_date(timestamp: str) -> str:
+def spell_out_date(timestamp: Timestamp) -> str:
     """The ways a question may name a date, for full-text search: ``2023-05-07 May 7 2023 Sunday``."""
     if not timestamp:
         return ""
@@ -79,7 +80,7 @@ def spell_out_date(timestamp: str) -> str:
     return moment.strftime(f"%Y-%m-%d %B {moment.day} %Y %A")
 
 
-def parse_date(when: When) -> str:
+def parse_date(when: When) -> Timestamp:
     """Parse a date or time that a person wrote into a timestamp; without a time zone it is UTC."""
     text = _spell(when)
     try:
@@ -91,17 +92,17 @@ def parse_date(when: When) -> str:
     return format_timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
-def parse_deadline(when: When, now: datetime) -> str:
+def parse_deadline(when: When, now: datetime) -> Timestamp:
     """Parse a date, or a span counted from now (``28d``), into a timestamp."""
     return _parse_span(when, now, 1) or parse_date(when)
 
 
-def parse_past(when: When, now: datetime) -> str:
+def parse_past(when: When, now: datetime) -> Timestamp:
     """Parse a date, or a span counted back from now (``2w`` is two weeks ago), into a timestamp."""
     return _parse_span(when, now, -1) or parse_date(when)
 
 
-def parse_end_of_day(when: When) -> str:
+def parse_end_of_day(when: When) -> Timestamp:
     """Parse a date or time; a date without a time means the end of that day, so that the day is included."""
     timestamp = parse_date(when)
     # A date without a time; the example has the only length that it can have.
@@ -109,7 +110,7 @@ def parse_end_of_day(when: When) -> str:
     return format_timestamp(parse_timestamp(timestamp) + timedelta(days=1, microseconds=-1)) if is_bare else timestamp
 
 
-def find_time_window(question: str, now: str) -> tuple[str, str] | None:
+def find_time_window(question: str, now: Timestamp) -> tuple[Timestamp, Timestamp] | None:
     """Start and end of the time a question names, such as "last week" or "3 days ago"; none if it names none."""
     moment = parse_timestamp(now)
     match = AGO.search(question.lower())
@@ -131,7 +132,7 @@ def _spell(when: When) -> str:
     return when.isoformat() if isinstance(when, date) else when.strip()
 
 
-def _parse_span(when: When, now: datetime, direction: int) -> str | None:
+def _parse_span(when: When, now: datetime, direction: int) -> Timestamp | None:
     text = _spell(when)
     match = DURATION.fullmatch(text.lower())
     if match is None:

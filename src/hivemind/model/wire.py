@@ -13,6 +13,7 @@ from hivemind.errors import InvalidInput
 from hivemind.model import timestamps
 from hivemind.model.dataclass import dataclass
 from hivemind.model.events import Event, find_shape_error
+from hivemind.model.ids import Timestamp
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 
@@ -32,7 +33,7 @@ class Header(NamedTuple):
     """The device whose chain it belongs to."""
     seq: int
     prev_hash: str
-    at: str
+    at: Timestamp
     actor: str
     channel: str
     scope: str

@@ -10,6 +10,7 @@ from hivemind.errors import StoreBusy, StoreDamaged, StoreError, StoreOutdated, 
 from hivemind.model import wire
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import EntriesRefused, Event, MemoryFact
+from hivemind.model.ids import Timestamp
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
 from hivemind.store import chains, disk_space, log, projector, sync_state
@@ -187,7 +188,7 @@ class Store(Closeable):
         assert isinstance(self.db, Sqlite)
         return self.db.checkpoint(SHORT_TIMEOUT_SECONDS)
 
-    def clear_residue(self, at: str) -> list[ErasedLocation]:
+    def clear_residue(self, at: Timestamp) -> list[ErasedLocation]:
         """Places outside this store that may still hold erased content, with their state; a local store has none."""
         return []
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import astuple
 
 from hivemind.model.codec import from_row
+from hivemind.model.ids import Timestamp
 from hivemind.model.team import Bookmark, ChainHead, Device, Membership
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, WireEntry
 from hivemind.store import log, projector
@@ -199,7 +200,7 @@ def assign_chain(db: Database, chain: str, person: str) -> None:
     db.execute("UPDATE devices SET person = ? WHERE id = ?", person, chain)
 
 
-def record_contact(db: Database, chain: str, person: str, now: str) -> None:
+def record_contact(db: Database, chain: str, person: str, now: Timestamp) -> None:
     """Record that a person's device contacted the hub."""
     log.ensure_chain(db, chain, is_shared=True)
     db.execute("UPDATE devices SET person = ?, last_seen_at = ? WHERE id = ?", person, now, chain)

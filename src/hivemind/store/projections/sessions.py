@@ -225,7 +225,7 @@ def _parse_observation(session: Session, row: Row) -> Observation:
     return from_plain(Observation, content_fields | session_fields | {"source_id": identifier, "at": at})
 
 
-def find_last_compaction(db: Database, session_id: str) -> str:
+def find_last_compaction(db: Database, session_id: str) -> Timestamp:
     """When the context of a session was last compacted or cleared; empty if never."""
     moment = db.value(
         "SELECT max(at) FROM observations WHERE session_id = ?"

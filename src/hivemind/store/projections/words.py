@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from hivemind.model.dataclass import dataclass
 from hivemind.model.fold import HistoryStep
+from hivemind.model.ids import Timestamp
 from hivemind.model.recall import Query
 from hivemind.model.timestamps import spell_out_date
 from hivemind.store.conditions import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters
@@ -40,8 +41,8 @@ class Passage:
     """A part of a memory's text, and the time in which it was current."""
 
     ordinal: int
-    since: str
-    until: str
+    since: Timestamp
+    until: Timestamp
     text: str
     context: str
     around: str
