@@ -40,7 +40,7 @@ SEES: dict[str, Callable[[HubStore], Any]] = {
     "the log": lambda store: log.read_events(store.db, 0, 100),
     "the log as people read it": lambda store: log.read_entries(store.db, Visibility(repos=(), everywhere=True)),
     "the log about a memory": lambda store: log.read_events_about(store.db, remembered(1).about),
-    "the end of the log": lambda store: log.last_position(store.db),
+    "the end of the log": lambda store: log.read_last_position(store.db),
     "known entries": lambda store: log.find_known_ids(store.db, [remembered(1).id]),
     "devices": lambda store: store.db.execute("SELECT id FROM devices"),
     "bodies that hold something": lambda store: list(log.find_quoting_entries(store.db, [["quarterly"]], bool)),
@@ -169,7 +169,7 @@ def test_without_a_team_there_is_nothing_and_nothing_can_be_written(
         assert connection.execute("SELECT count(*) FROM hivemind.events").fetchone() == (0,)
         with pytest.raises(psycopg.errors.Error):
             connection.execute("INSERT INTO hivemind.erased (name) VALUES ('x')")
-    assert log.last_position(teams[0].db) > 0
+    assert log.read_last_position(teams[0].db) > 0
 
 
 def test_a_row_cannot_be_given_to_another_team(hub: HubDatabase, teams: tuple[HubStore, HubStore]) -> None:
@@ -280,7 +280,7 @@ def test_two_hubs_may_start_at_once_and_starting_again_changes_nothing(empty_dat
     migrate(empty_database)
     with HubDatabase.open(empty_database) as hub, hub.open_team(new_team(hub)) as store:
         store.record([remembered(1)])
-        assert log.last_position(store.db) > 0
+        assert log.read_last_position(store.db) > 0
 
 
 def test_a_database_that_a_newer_program_added_to_is_used_and_one_that_it_changed_is_left_alone(

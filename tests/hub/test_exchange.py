@@ -588,7 +588,7 @@ def test_a_store_has_one_team(team: Store, device: Opened, tmp_path: Path) -> No
 
     with pytest.raises(Refused, match="another team"):
         alice.team.sync(Line(other, writer("alice")))
-    assert log.last_position(other.db) == 0
+    assert log.read_last_position(other.db) == 0
     other.close()
 
 

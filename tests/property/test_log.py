@@ -238,11 +238,11 @@ def test_the_order_of_arrival_does_not_matter(history: list[Event], chance: rand
 @given(histories())
 def test_what_arrives_twice_is_recorded_once(history: list[Event]) -> None:
     with store_of(history) as store:
-        before, entries = tables(store), log.last_position(store.db)
+        before, entries = tables(store), log.read_last_position(store.db)
 
         assert store.record(history) == []
 
-        assert (tables(store), log.last_position(store.db)) == (before, entries)
+        assert (tables(store), log.read_last_position(store.db)) == (before, entries)
 
 
 @quick

@@ -37,7 +37,7 @@ def no_value_tombstones() -> list[Change]:
 
 def tombstone_keys_per_device() -> list[Change]:
     """Erased values are keyed by each device for itself, and mean nothing to the others."""
-    return [(Store, "key_for", lambda store, scope: store.secret)]
+    return [(Store, "get_key_for", lambda store, scope: store.secret)]
 
 
 def bodies_stay() -> list[Change]:

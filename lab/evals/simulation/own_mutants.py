@@ -37,7 +37,7 @@ def announced_counts_as_read() -> list[Change]:
 
 def other_keys_are_unknown() -> list[Change]:
     """Values that another machine erased are not recognised here."""
-    return [(Store, "known_keys_for", lambda store, scope: (store.key_for(scope),))]
+    return [(Store, "list_keys_for", lambda store, scope: (store.get_key_for(scope),))]
 
 
 def copies_go_on_as_one() -> list[Change]:

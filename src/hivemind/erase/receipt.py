@@ -102,7 +102,7 @@ def load_watch(store: Store, events: Iterable[Event]) -> ErasedTextFilter:
     imprints: dict[bytes, list[str]] = {}
     for event in events:
         if isinstance(event.fact, MemoryErased):
-            for key in store.known_keys_for(Scope(event.scope)):
+            for key in store.list_keys_for(Scope(event.scope)):
                 imprints.setdefault(key, []).extend(event.fact.imprints)
     return ErasedTextFilter(imprints)
 

@@ -194,7 +194,7 @@ def make_erasures(
     """Make an erasure of each memory, with digests by which the texts it has in ``source`` are refused from then on."""
     texts = {memory.id: _list_text_forms(memory, load_texts(source, [memory.id])) for memory in erased_memories}
     digests = {
-        scope: tuple(sorted(digest_value(text, store.key_for(scope)) for text in set().union(*texts.values())))
+        scope: tuple(sorted(digest_value(text, store.get_key_for(scope)) for text in set().union(*texts.values())))
         for scope in {memory.scope for memory in erased_memories}
     }
     return [
@@ -203,7 +203,7 @@ def make_erasures(
             MemoryErased(
                 memory_id=memory.id,
                 values=digests[memory.scope],
-                imprints=_compute_imprints(store.key_for(memory.scope), texts[memory.id]),
+                imprints=_compute_imprints(store.get_key_for(memory.scope), texts[memory.id]),
                 reason=reason,
             ),
         )

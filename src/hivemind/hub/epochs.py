@@ -75,7 +75,7 @@ class LogHistory:
                 # Another hub may have begun it while this one waited for the lock.
                 history.state = load_state(db)
                 if not history.state.is_in_epoch:
-                    history.begin(MOVED if history.state.epoch else FIRST, log.last_position(db))
+                    history.begin(MOVED if history.state.epoch else FIRST, log.read_last_position(db))
         return history
 
     def begin(self, why: str, base: int) -> None:

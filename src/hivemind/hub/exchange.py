@@ -121,7 +121,7 @@ class Exchange:
             sync_state.record_contact(self.store.db, device, self.member.person, self.now)
             sync_state.acknowledge(self.store.db, device, after)
             rows = sync_state.read_page(self.store.db, after, min(limit, MAX_PAGE_ENTRIES))
-            end = sync_state.last_position(self.store.db)
+            end = sync_state.read_last_position(self.store.db)
             people = sync_state.list_owners(self.store.db, {entry.header.device for _, entry in rows})
         cursor = rows[-1][0] if rows else after
         # The last entry of each chain, because later ones replace earlier ones in the dictionary.

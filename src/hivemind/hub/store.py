@@ -371,7 +371,7 @@ class HubStore(Store):
         """None, as the hub is not a member of a team."""
         return
 
-    def known_keys_for(self, scope: Scope) -> tuple[bytes, ...]:
+    def list_keys_for(self, scope: Scope) -> tuple[bytes, ...]:
         """The team's key; the keys of a person's machines never come here."""
         return (self.secret,)
 

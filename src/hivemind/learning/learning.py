@@ -145,7 +145,7 @@ class Learning:
         """Learn from all inactive sessions after the bookmark."""
         # The bookmark stays before the first session that is still active; reading one twice changes nothing.
         db = self._context.store.db
-        end = log.last_position(db)
+        end = log.read_last_position(db)
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
         active = self._find_active()
         report = self._learn_from([session for session, _ in waiting if session not in active], factory, progress)

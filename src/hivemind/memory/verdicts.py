@@ -60,13 +60,13 @@ def retract(store: Store, factory: EventFactory, memory: Memory, reason: str) ->
     """Retract a memory and settle its disputes; if a person retracts it, its value is refused from then on."""
     # Only a person's word keeps a value out.
     by_person = factory.writer.channel is Channel.PERSON
-    tombstone = digest_value(memory.text, store.key_for(memory.scope)) if by_person else ""
+    tombstone = digest_value(memory.text, store.get_key_for(memory.scope)) if by_person else ""
     return _withdraw(store, factory, memory, MemoryRetracted(memory_id=memory.id, value=tombstone, reason=reason))
 
 
 def reject(store: Store, factory: EventFactory, memory: Memory, reason: str) -> list[Event]:
     """Reject a memory, settle its disputes and refuse its value from then on."""
-    tombstone = digest_value(memory.text, store.key_for(memory.scope))
+    tombstone = digest_value(memory.text, store.get_key_for(memory.scope))
     return _withdraw(store, factory, memory, MemoryRejected(memory_id=memory.id, value=tombstone, reason=reason))
 
 

@@ -135,7 +135,7 @@ class Actions:
         home, root = str(context.settings.home), cues.find_root(str(directory))
         if context.store.directory != context.settings.home or cues.has_file(home, root):
             return
-        position = log.last_position(context.store.db)
+        position = log.read_last_position(context.store.db)
         query = self._query("cues", None)
         try:
             cues.write_file(home, root, list_cues(context.store.db, query) if query else ())
@@ -143,7 +143,7 @@ class Actions:
             # A full or read-only disk; without the file, hooks ask the store.
             return
         # Whoever recorded a memory meanwhile deleted the file before it was written.
-        if log.last_position(context.store.db) != position:
+        if log.read_last_position(context.store.db) != position:
             context.store.discard_cues()
 
     def _query(self, text: str, occasion: Occasion | None) -> Query | None:

@@ -142,7 +142,7 @@ class Observations:
         now = self._context.clock()
         # Both limits are off at 0.
         oldest = timestamps.format_timestamp(now - timedelta(days=settings.keep_days)) if settings.keep_days else ""
-        excess = sessions.total_bytes(db) - settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else 0
+        excess = sessions.count_bytes(db) - settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else 0
         superfluous = list(_select_superfluous(sessions.find_droppable(db), oldest, excess))
         # A page is one fact, which names the entries it deleted.
         for page in split_into_pages([] if dry_run else superfluous):

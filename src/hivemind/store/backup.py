@@ -61,7 +61,7 @@ def create(store: Store, file: Path) -> Backup:
         store.db.copy_to(partial)
         with Sqlite.open_for_reading(partial) as copy:
             _refuse_unusable(copy, file)
-            backup = Backup(file=str(file), bytes=partial.stat().st_size, entries=log.last_position(copy))
+            backup = Backup(file=str(file), bytes=partial.stat().st_size, entries=log.read_last_position(copy))
         partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)
@@ -74,7 +74,7 @@ def list_backups(directory: Path) -> Iterator[Backup]:
     for file in sorted((directory / repair.BACKUP_FOLDER).glob("*.db"), key=lambda path: path.stat().st_mtime):
         try:
             with Sqlite.open_for_reading(file) as copy:
-                entries = log.last_position(copy)
+                entries = log.read_last_position(copy)
         except (StoreError, *integrity.DAMAGE_ERRORS):
             # A damaged backup is still listed; leaving it out would hide that it is damaged.
             entries = 0
@@ -128,12 +128,12 @@ def _replace_readable(directory: Path, source: Sqlite, stamp: str) -> RestoreRes
     with Store.open(directory) as store:
         before = (
             create(store, directory / repair.BACKUP_FOLDER / f"{stamp}-before-restore.db")
-            if log.last_position(store.db)
+            if log.read_last_position(store.db)
             else None
         )
         with store.db.transaction():
             # Entries written since that backup was made would be lost.
-            if before and log.last_position(store.db) != before.entries:
+            if before and log.read_last_position(store.db) != before.entries:
                 raise StoreError("another process wrote to the store during the restore; try again")
             exclusions = repair.read_exclusions(store.db)
             if exclusions and read_identity(store.db)[0] != read_identity(source)[0]:
@@ -173,7 +173,7 @@ def _take_over(store: Store, source: Sqlite, exclusions: list[Event]) -> int:
     sync_state.leave_team(store.db)
     log.append(store.db, assign_new_device(store.db, name, secret), exclusions)
     projector.rebuild(store.db)
-    return log.last_position(source)
+    return log.read_last_position(source)
 
 
 def _refuse_unusable(copy: Sqlite, file: Path) -> None:

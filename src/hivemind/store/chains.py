@@ -29,7 +29,7 @@ def append_received(
         # Only team entries reach a team, so anything else would be somebody's private memory or a forgery. Between a
         # person's own machines the content of team entries does not travel: the hub decides about that.
         is_allowed = (entry.header.scope == Scope.TEAM) is is_shared or not (is_shared or entry.content)
-        if not entry.is_sealed or not is_allowed or entry.header.id.endswith(log.repetition_suffix(entry.header)):
+        if not entry.is_sealed or not is_allowed or entry.header.id.endswith(log.make_repetition_suffix(entry.header)):
             raise Refused(f"entry {entry.header.id} does not match its checksum, or is not of a scope that travels")
         position = _find_received(db, entry.header, is_shared=is_shared)
         if position is None:
@@ -69,7 +69,7 @@ def _free_id(db: Database, entry_id: str) -> bool:
     )
     if row is None or row[1] is None:
         return row is None
-    suffix = log.repetition_suffix(log.read_header(db, row[0]))
+    suffix = log.make_repetition_suffix(log.read_header(db, row[0]))
     db.execute("UPDATE events SET id = ? WHERE position = ?", entry_id + suffix, row[0])
     return True
 
@@ -90,7 +90,7 @@ def move_tail(db: Database, device: str, new_device: str, after: int, *, is_shar
         header = entry.header._replace(device=new_device, seq=seq, prev_hash=last_hash)
         last_hash = header.hash
         # The id of a repetition ends in the chain's id.
-        suffixes = log.repetition_suffix(entry.header), log.repetition_suffix(header)
+        suffixes = log.make_repetition_suffix(entry.header), log.make_repetition_suffix(header)
         db.execute(
             "UPDATE events SET device = ?, device_seq = ?, prev_hash = ?, id = replace(id, ?, ?) WHERE position = ?",
             new_key, seq, header.prev_hash, *suffixes, position,
@@ -119,7 +119,7 @@ def _find_received(db: Database, header: Header, *, is_shared: bool) -> int | No
     else:
         position = db.value(
             "SELECT e.position FROM events e JOIN devices d ON d.key = e.device WHERE d.id = ? AND e.id IN (?, ?)",
-            header.device, header.id, header.id + log.repetition_suffix(header),
+            header.device, header.id, header.id + log.make_repetition_suffix(header),
         )  # fmt: skip
     return None if position is None else int(position)
 
@@ -140,5 +140,5 @@ def _continue(db: Database, header: Header, *, is_shared: bool, has_content: boo
     if is_repetition and has_content:
         is_repetition = not _free_id(db, header.id)
     if is_repetition:
-        header = header._replace(id=header.id + log.repetition_suffix(header))
+        header = header._replace(id=header.id + log.make_repetition_suffix(header))
     return log.add_header(db, key, header), is_repetition

@@ -97,7 +97,7 @@ def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
     yield _check(
         "log",
         lambda: [f"{place.why} (device {place.device[:8]}, entry {place.device_seq})" for place in log.verify(db)],
-        lambda: f"{plural(log.last_position(db), 'entry')}, the chain verifies",
+        lambda: f"{plural(log.read_last_position(db), 'entry')}, the chain verifies",
         REPAIR_COMMANDS,
     )
     if isinstance(db, Sqlite) and store.directory:

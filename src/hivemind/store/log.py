@@ -192,7 +192,7 @@ def read_events_about(db: Database, about_id: str) -> list[Event]:
     ]
 
 
-def last_position(db: Database) -> int:
+def read_last_position(db: Database) -> int:
     """The position of the newest entry."""
     return int(db.value("SELECT coalesce(max(position), 0) FROM events"))
 
@@ -412,7 +412,7 @@ def find_events_matching(
     db: Database, is_possible: Callable[[str], bool], progress: Callable[[int, int], None]
 ) -> Iterator[Event]:
     """The events whose content, as JSON text, passes a quick test; reads every body."""
-    last = last_position(db)
+    last = read_last_position(db)
     sql = f"SELECT e.position, {COLUMNS} FROM events e JOIN bodies b USING (position) ORDER BY e.position"
     for position, *columns in db.stream(sql):
         if position % PROGRESS_STEP == 0:
@@ -461,7 +461,7 @@ def parse_entry_rows(rows: Iterable[Row]) -> Iterator[tuple[int, wire.WireEntry]
     for row in rows:
         header = Header(*row[1:-2])
         # Chains are hashed over the id that the writer gave.
-        header = header._replace(id=header.id.removesuffix(repetition_suffix(header)))
+        header = header._replace(id=header.id.removesuffix(make_repetition_suffix(header)))
         yield row[0], wire.WireEntry(header=header, salt=row[-2] or b"", content=row[-1] and unpack_content(row[-1]))
 
 
@@ -501,7 +501,7 @@ def add_header(db: Database, key: int, header: Header) -> int:
     )  # fmt: skip
 
 
-def repetition_suffix(header: Header) -> str:
+def make_repetition_suffix(header: Header) -> str:
     """What is added to the id of an entry that another of a person's machines recorded too, as ids are unique here.
 
     Ids are derived from what is recorded, such as a commit, so that machines that import the same thing agree on them.

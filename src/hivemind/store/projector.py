@@ -64,7 +64,7 @@ def rebuild(db: Database, progress: Callable[[int, int], None] = lambda position
 
 def replay(db: Database, position: int, progress: Callable[[int, int], None]) -> int:
     """Update the projections with the events after a position, page by page; return the last position."""
-    last = log.last_position(db)
+    last = log.read_last_position(db)
     while page := log.read_events(db, position, PAGE):
         # One transaction a page, also where temporary tables stand before the derived ones.
         with db.reading():
@@ -110,7 +110,7 @@ def rebuild_beside(
     """
     if only_if_outdated and read_version(db) == VERSION:
         return
-    last = log.last_position(db)
+    last = log.read_last_position(db)
     history = _read_history(db, last)
     with _shadow_tables(db):
         position = replay(db, 0, progress)
@@ -172,5 +172,5 @@ def _replace_tables(db: Sqlite) -> None:
             db.execute(f"DELETE FROM main.{table}")
             db.execute(f"INSERT INTO main.{table} SELECT * FROM temp.{table}")
     db.execute("DELETE FROM main.bookmarks WHERE reader = ?", READER)
-    last = log.last_position(db)
+    last = log.read_last_position(db)
     db.execute("INSERT INTO main.bookmarks VALUES (?, ?, ?)", READER, last, VERSION)

@@ -72,7 +72,7 @@ def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Even
             if not _is_sound(store):
                 store.rebuild()
             if _is_sound(store):
-                return RepairResult(entries=log.last_position(store.db))
+                return RepairResult(entries=log.read_last_position(store.db))
     salvage = salvage_store(directory)
     # A new store would look like an empty memory.
     if salvage is None:
@@ -91,7 +91,7 @@ def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Even
             if salvage.gaps or empty_ids:
                 log.append(fresh.db, device, [make_event(EntriesLost(gaps=salvage.gaps, bodies=tuple(empty_ids)))])
             projector.rebuild(fresh.db)
-        entries = log.last_position(fresh.db)
+        entries = log.read_last_position(fresh.db)
     return RepairResult(
         entries=entries, lost=salvage.lost, without_content=len(empty_ids), before=before,
         has_new_key=not salvage.secret,

@@ -102,7 +102,7 @@ class Sqlite(Database):
     def execute(self, sql: str, *values: Any) -> list[Row]:
         """Run one statement and return its rows."""
         try:
-            return list(self.connection.execute(sql, _bindings(values)))
+            return list(self.connection.execute(sql, _convert_bindings(values)))
         except apsw.Error:
             # Not as a context manager around every statement: a write has about twenty.
             with raise_store_errors():
@@ -111,7 +111,7 @@ class Sqlite(Database):
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
         """Yield rows one by one, for results that may not fit in memory."""
         with raise_store_errors():
-            yield from self.connection.execute(sql, _bindings(values))
+            yield from self.connection.execute(sql, _convert_bindings(values))
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row of values."""
@@ -219,7 +219,7 @@ def _create_private_file(path: Path) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _bindings(values: tuple[Any, ...]) -> Any:
+def _convert_bindings(values: tuple[Any, ...]) -> Any:
     """Values by position, or by name if the only value is a dict."""
     return values[0] if len(values) == 1 and isinstance(values[0], dict) else values
 

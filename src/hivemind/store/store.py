@@ -54,7 +54,7 @@ class Store(Closeable):
         self.secret = secret
         self.has_new_memories = False
         """Whether memories were changed through this object."""
-        self._file = _inode(directory) if directory else 0
+        self._file = _read_inode(directory) if directory else 0
         self._gate: ExclusionGate | None = None
         self._gate_at = "", 0
         """The device and the position of the log for which the gate was loaded."""
@@ -112,7 +112,7 @@ class Store(Closeable):
     def load_gate(self) -> ExclusionGate:
         """Load what keeps erased and rejected texts out of the log."""
         gate, (device, last) = self._gate, self._gate_at
-        position = log.last_position(self.db)
+        position = log.read_last_position(self.db)
         is_same = gate and device == self.device and last <= position
         if not is_same or log.has_facts_after(self.db, last, tombstones.DECIDING_FACTS):
             gate = None
@@ -123,11 +123,11 @@ class Store(Closeable):
 
     def load_own_gate(self) -> ExclusionGate:
         """Load what this person's own verdicts keep out; a hub applies the team's verdicts itself."""
-        return ExclusionGate(self.db, dict.fromkeys((Scope.USER, Scope.PROJECT), self.known_keys_for(Scope.USER)))
+        return ExclusionGate(self.db, dict.fromkeys((Scope.USER, Scope.PROJECT), self.list_keys_for(Scope.USER)))
 
     def _list_known_keys(self) -> dict[Scope, tuple[bytes, ...]]:
-        own_keys = self.known_keys_for(Scope.USER)
-        return {Scope.USER: own_keys, Scope.PROJECT: own_keys, Scope.TEAM: self.known_keys_for(Scope.TEAM)}
+        own_keys = self.list_keys_for(Scope.USER)
+        return {Scope.USER: own_keys, Scope.PROJECT: own_keys, Scope.TEAM: self.list_keys_for(Scope.TEAM)}
 
     @property
     def chain(self) -> str:
@@ -139,14 +139,14 @@ class Store(Closeable):
         """The team this store belongs to; None on a hub, which is the team."""
         return sync_state.read_membership(self.db)
 
-    def key_for(self, scope: Scope) -> bytes:
+    def get_key_for(self, scope: Scope) -> bytes:
         """The key for digests of rejected and erased values: the team's key for team scope, else the store's secret."""
         member = self.membership if scope is Scope.TEAM else None
         return member.key if member else self.secret
 
-    def known_keys_for(self, scope: Scope) -> tuple[bytes, ...]:
+    def list_keys_for(self, scope: Scope) -> tuple[bytes, ...]:
         """Every key with which digests of this scope may have been made: this store's, and the person's machines'."""
-        own = self.key_for(scope)
+        own = self.get_key_for(scope)
         return (own,) if scope is Scope.TEAM else tuple(dict.fromkeys((own, *peers.list_secrets(self.db))))
 
     def separate_from_copy(self, last_common: int, *, is_shared: bool = False) -> str:
@@ -208,7 +208,7 @@ class Store(Closeable):
         """Fail if the file was replaced or upgraded since it was opened; take over the identity after a restore."""
         if self.directory is None:
             return
-        if _inode(self.directory) != self._file:
+        if _read_inode(self.directory) != self._file:
             # Writes to an unlinked file would be acknowledged and then lost.
             raise StoreError(f"{self.directory / FILE} was replaced while it was open; open it again")
         if projector.read_version(self.db) > projector.VERSION:
@@ -289,7 +289,7 @@ def _open_database(directory: Path, patience_seconds: float | None) -> Sqlite:
         raise
 
 
-def _inode(directory: Path) -> int:
+def _read_inode(directory: Path) -> int:
     try:
         return (directory / FILE).stat().st_ino
     except FileNotFoundError:

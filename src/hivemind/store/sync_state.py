@@ -90,7 +90,7 @@ def find_forgotten(db: Database, after: int) -> set[tuple[str, int]]:
     return {(row[0], row[1]) for row in rows}
 
 
-def last_position(db: Database) -> int:
+def read_last_position(db: Database) -> int:
     """The position of the newest entry in a shared chain."""
     sql = "SELECT max(e.position) FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1"
     return int(db.value(sql) or 0)

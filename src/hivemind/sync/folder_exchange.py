@@ -301,7 +301,7 @@ def _publish(
     save: Callable[[DeviceState], None],
 ) -> tuple[DeviceState, int]:
     """Write new segments, then the state, then the head."""
-    position = log.last_position(store.db)
+    position = log.read_last_position(store.db)
     writer = SegmentWriter(store, folder, state)
     segments = writer.write_all(_find_damage(folder, state, others))
     new_state = replace(state, segments=segments, position=position, synchronised_at=now)

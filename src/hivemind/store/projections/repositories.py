@@ -57,7 +57,7 @@ def list_trees(db: Database) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in db.execute("SELECT root, repo FROM repositories ORDER BY root, repo")]
 
 
-def other_names(db: Database, repo: str) -> list[str]:
+def find_other_names(db: Database, repo: str) -> list[str]:
     """Earlier names of a repository: before it had a remote or a commit, or before its remote changed.
 
     At the same path only a weaker name counts (path, then commit, then remote): a name of the same kind there belongs

@@ -200,7 +200,7 @@ def find_droppable(db: Database) -> list[DroppableObservation]:
     return [DroppableObservation(EventId(row[0]), row[1], row[2]) for row in rows]
 
 
-def total_bytes(db: Database) -> int:
+def count_bytes(db: Database) -> int:
     """The bytes that all observations take."""
     return int(db.value("SELECT coalesce(sum(size), 0) FROM observations"))
 

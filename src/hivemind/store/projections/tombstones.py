@@ -85,7 +85,7 @@ def find_refusal(
         " AND NOT (:by_person AND reason = 'retracted') AND memory_id <> :besides ORDER BY reason LIMIT 1",
         {
             "values": json.dumps(list(values)), "repo": repo, "by_person": by_person, "besides": besides,
-            "repos": json.dumps(["", repo, *repositories.other_names(db, repo)]),
+            "repos": json.dumps(["", repo, *repositories.find_other_names(db, repo)]),
         },
     )  # fmt: skip
     return Exclusion(row[0]) if row else None
