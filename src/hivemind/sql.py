@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import InvalidInput, Unavailable
 from hivemind.hivemind import Hivemind, Mind
-from hivemind.lazy import when_called
+from hivemind.lazy import LazyModule, when_called
 from hivemind.settings import Settings
 from hivemind.text.clean import validate_text
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from hivemind.store.sql_reader import Reader
+    from hivemind.store import sql_reader
+else:
+    # Only those who ask by SQL pay for translating parameters: 2 % of the import time of the application.
+    sql_reader = LazyModule("store.sql_reader")
 
 __all__ = ["Hivemind", "Mind", "connect", "embed"]
 
@@ -24,16 +27,15 @@ VECTOR_FUNCTIONS = {
 }
 
 
-def connect(name: str | None = None) -> "Reader":
+def connect(name: str | None = None) -> "sql_reader.Reader":
     """Open a read-only SQL connection to a store; without a name, to the default store."""
-    # Only those who ask by SQL pay for translating parameters: 2 % of the import time of the application.
-    from hivemind.store.sql_reader import Reader
-
     settings = Settings.load()
     mind = Hivemind.open(name, settings=settings)
     try:
         functions = VECTOR_FUNCTIONS | {"embed": _embed_for_sql}
-        return Reader.open(settings.find_store_directory(name), functions, mind.maintenance.catch_up, mind.close)
+        return sql_reader.Reader.open(
+            settings.find_store_directory(name), functions, mind.maintenance.catch_up, mind.close
+        )
     except BaseException:
         mind.close()
         raise

@@ -1,6 +1,7 @@
 """Rules that no import linter can see."""
 
 import ast
+import importlib
 import importlib.metadata
 import os
 import re
@@ -230,3 +231,56 @@ def test_every_property_is_searched_with_our_settings() -> None:
 
     assert len(properties) > 3
     assert [path for path in properties if "from tests.hypothesis_profile import" not in files[path]] == []
+
+
+LATE_IMPORTERS = {
+    "__init__.py",
+    "__main__.py",
+    "agents/agent.py",
+    "cli/__init__.py",
+    "cli/commands/hub_admin.py",
+    "cli/framework.py",
+    "hook.py",
+    "hook_reply.py",
+    "lazy.py",
+    "mcp/__init__.py",
+    # The hook loads these, and `lazy` would cost it more than it saves.
+    "sessions/spool.py",
+    "statusline.py",
+    "text/cues.py",
+}
+"""Doors and what the hook loads; everything else imports late through `hivemind.lazy` alone."""
+
+
+def list_calls(file: Path) -> list[ast.Call]:
+    return [node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call)]
+
+
+def test_only_doors_import_our_modules_inside_functions() -> None:
+    importers = set()
+    for file in SOURCE.rglob("*.py"):
+        functions = [node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.FunctionDef)]
+        for node in (inner for function in functions for inner in ast.walk(function)):
+            match node:
+                case ast.ImportFrom(module=str(module)) if module.split(".")[0] == "hivemind":
+                    importers.add(str(file.relative_to(SOURCE)))
+                case ast.Call(func=ast.Attribute(attr="import_module"), args=[ast.JoinedStr() | ast.Constant()]):
+                    importers.add(str(file.relative_to(SOURCE)))
+
+    assert "hook.py" in importers
+    assert importers <= LATE_IMPORTERS
+
+
+def test_what_is_imported_late_exists() -> None:
+    names = set()
+    for call in (call for file in SOURCE.rglob("*.py") for call in list_calls(file)):
+        match call:
+            case ast.Call(
+                func=ast.Name("when_called" | "component"), args=[ast.Constant(str(module)), ast.Constant(str(name))]
+            ):
+                names.add((module, name))
+            case ast.Call(func=ast.Name("LazyModule"), args=[ast.Constant(str(module))]):
+                names.add((module, "__name__"))
+
+    assert len(names) > 15
+    assert [(m, n) for m, n in names if not hasattr(importlib.import_module(f"hivemind.{m}"), n)] == []

@@ -12,7 +12,7 @@ from hivemind.code import git
 from hivemind.code.repository import find_existing_root, is_directory, locate_tree
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import Refused
-from hivemind.lazy import when_called
+from hivemind.lazy import LazyModule
 from hivemind.learning import commits, detectors
 from hivemind.learning.proposals import Fate, Outcome, parse_believed, propose
 from hivemind.learning.session_view import SessionView
@@ -34,20 +34,20 @@ from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import sessions
 
 if TYPE_CHECKING:
-    from hivemind.learning.with_agent import Announce, Examination, ExaminationReport
+    from hivemind.learning import lasting_statements, with_agent
+    from hivemind.transfer import notes
+else:
+    # Hooks at the start of a session import this module to see whether there is something to learn, and need none of
+    # these.
+    lasting_statements = LazyModule("learning.lasting_statements")
+    with_agent = LazyModule("learning.with_agent")
+    notes = LazyModule("transfer.notes")
 
 BOOKMARK = "distil"
 RECENT = 200
 """Sessions among which those are looked for that no agent has examined."""
 REST = timedelta(minutes=10)
 """A session without events for so long counts as inactive, whether or not it reported its end."""
-
-# Hooks at the start of a session import this module to see whether there is something to learn, and need none of these.
-load_judge = when_called("learning.lasting_statements", "load_judge")
-sync_notes = when_called("transfer.notes", "sync_notes")
-examine_sessions = when_called("learning.with_agent", "examine_sessions")
-list_examined_ids = when_called("learning.with_agent", "list_examined_ids")
-list_examinations = when_called("learning.with_agent", "list_examinations")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,17 +98,17 @@ class Learning:
             )
         report = self.learn_from_resting(self._context.factory, progress)
         # Agents write their notes in sessions, so this is when notes change.
-        notes = sync_notes(self._context)
+        from_notes = notes.sync_notes(self._context)
         return replace(
             report,
-            proposed=report.proposed + notes.new,
-            refused=report.refused + notes.refused,
-            by_detector=(*report.by_detector, *([("notes", notes.new)] if notes.new else [])),
+            proposed=report.proposed + from_notes.new,
+            refused=report.refused + from_notes.refused,
+            by_detector=(*report.by_detector, *([("notes", from_notes.new)] if from_notes.new else [])),
         )
 
     def learn_with(
-        self, agent: str, session: str = "", *, limit: int = 1, announce: "Announce" = lambda *_: None
-    ) -> "ExaminationReport":
+        self, agent: str, session: str = "", *, limit: int = 1, announce: "with_agent.Announce" = lambda *_: None
+    ) -> "with_agent.ExaminationReport":
         """Learn from a session, or the newest inactive ones here, with the person's own agent; results are proposals.
 
         ``announce`` is called before the text of a session is given to the agent.
@@ -117,16 +117,15 @@ class Learning:
         if session:
             candidates = [find_session(self._context, session)]
         else:
-            excluded_ids = self._find_active() | list_examined_ids(context)
+            excluded_ids = self._find_active() | with_agent.list_examined_ids(context)
             recent = sessions.list_sessions(context.store.db, context.limit_sight(), limit=RECENT)
             waiting = [candidate for candidate in recent if candidate.id not in excluded_ids and candidate.task]
             candidates = waiting[:limit]
-        report: ExaminationReport = examine_sessions(context, agent, candidates, self._propose_lessons, announce)
-        return report
+        return with_agent.examine_sessions(context, agent, candidates, self._propose_lessons, announce)
 
-    def examinations(self) -> "tuple[Examination, ...]":
+    def examinations(self) -> "tuple[with_agent.Examination, ...]":
         """List which sessions were sent to an agent to learn from, and when, newest first."""
-        return tuple(list_examinations(self._context))
+        return tuple(with_agent.list_examinations(self._context))
 
     def _propose_lessons(self, session: Session, proposals: Sequence[Proposal]) -> int:
         outcome = Outcome()
@@ -183,7 +182,7 @@ class Learning:
             steps=sessions.read_observations(context.store.db, session),
             # A worktree inside of its repository was a tree of its own.
             root=session.directory if is_gone else tree.root,
-            judge=load_judge(encode) if (encode := context.embedder.encode_wording) else None,
+            judge=lasting_statements.load_judge(encode) if (encode := context.embedder.encode_wording) else None,
             least_certainty=context.settings.statement_certainty / 100,
         )
         root = find_existing_root(context, tree.id) if is_gone else tree.root

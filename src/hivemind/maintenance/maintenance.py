@@ -1,6 +1,5 @@
 """Maintenance of the store: health, backups, embedding model, status."""
 
-import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from hivemind import background
 from hivemind.context import Context, Progress, quietly
 from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import InvalidInput
-from hivemind.lazy import when_called
+from hivemind.lazy import LazyModule
 from hivemind.model import timestamps
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.status import ModelState, Stats, StatusReport
@@ -25,9 +24,18 @@ from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.text.clean import expand_path
 
 if TYPE_CHECKING:
+    from hivemind.embedding import models
+    from hivemind.erase import erasures as erase_verbs
+    from hivemind.maintenance import status
+    from hivemind.transfer import skills
+else:
     # NumPy, which most of this does not need. Loaded before the embedder asks for one thread, it starts several, which
     # wait for each other: at low priority on a busy machine, making vectors then takes ten times as long.
-    from hivemind.embedding.models import ModelComparison
+    models = LazyModule("embedding.models")
+    # The health of agents takes modules that nothing else here needs: a fifth of the import time.
+    status = LazyModule("maintenance.status")
+    erase_verbs = LazyModule("erase.erasures")
+    skills = LazyModule("transfer.skills")
 
 EMBEDDING_LOCK = "embedding.lock"
 COMPARED_MEMORIES = 100
@@ -38,9 +46,6 @@ INSPECT_QUARANTINE = (
 )
 PASSAGES_AT_ONCE = 32
 """Between two looks at the battery; about a second of work."""
-
-# The health of agents takes modules that nothing else here needs: a fifth of the import time.
-build_status = when_called("maintenance.status", "build_status")
 
 
 class Maintenance:
@@ -67,10 +72,7 @@ class Maintenance:
     def _examine_erasures(self) -> Iterator[integrity.Finding]:
         """Report erasures that are not finished, after trying once more."""
         if self._context.store.directory:
-            # Imported here, because the other commands of this module do not need it.
-            from hivemind.erase.erasures import Erasures
-
-            erasures = Erasures(self._context)
+            erasures = erase_verbs.Erasures(self._context)
             erasures.finish()
             count = erasures.count_unfinished()
             problems = [f"{count} not finished: their text may still be in the store's files"] if count else []
@@ -79,11 +81,9 @@ class Maintenance:
 
     def _examine_skills(self) -> Iterator[integrity.Finding]:
         """Report skills of this repository that differ from the memories they were written from."""
-        # Imported here, because the other checks do not need it. A hub has no working tree.
-        from hivemind.transfer.skills import examine_skills
-
+        # A hub has no working tree.
         if self._context.checkout.exists:
-            yield from examine_skills(self._context)
+            yield from skills.examine_skills(self._context)
 
     def examine_inputs(self) -> Iterator[integrity.Finding]:
         """Report hook data that could not be imported when the store was opened, and inputs that could not be read."""
@@ -139,18 +139,17 @@ class Maintenance:
         """Use another embedding model; vectors are replaced during later recalls."""
         # Loaded before it is set, so that a wrong name changes nothing.
         if name and name != "none":
-            importlib.import_module("hivemind.embedding.models").load(name)
+            models.load(name)
         write_setting(self._context.settings.home, "model", name)
         self._context.settings = replace(self._context.settings, model=name)
         self._context.embedder = LazyEmbedder(name, self._context.home)
         return self.model()
 
-    def compare_models(self, names: Sequence[str]) -> "tuple[ModelComparison, ...]":
+    def compare_models(self, names: Sequence[str]) -> "tuple[models.ModelComparison, ...]":
         """Compare models by how well the first half of a memory finds it, and by speed."""
         query = self._context.query(limit=COMPARED_MEMORIES)
         texts = [memory.text for memory in memories.list_memories(self._context.store.db, query)]
-        compare = importlib.import_module("hivemind.embedding.models").compare
-        return tuple(compare(name, texts) for name in names)
+        return tuple(models.compare(name, texts) for name in names)
 
     def catch_up(self, progress: Progress = quietly, *, include_sessions: bool = False) -> int:
         """Embed all passages of memories, or of sessions too, that have no vector yet; each recall embeds a few."""
@@ -187,5 +186,4 @@ class Maintenance:
 
     def status(self) -> StatusReport:
         """Summarise memories, connected agents, pending reviews and next steps."""
-        report: StatusReport = build_status(self._context, self.stats())
-        return report
+        return status.build_status(self._context, self.stats())

@@ -3,9 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hivemind.context import Context
+from hivemind.lazy import LazyModule
 from hivemind.memory.comparison import find_possible_conflicts
 from hivemind.model.memory import CURRENT_STATUSES, Memory, Status
 from hivemind.model.recall import Recall
@@ -13,6 +14,12 @@ from hivemind.model.scope import Scope
 from hivemind.recall.empty_answers import explain_no_memories
 from hivemind.store.projections import memories
 from hivemind.text.clean import plural, validate_text
+
+if TYPE_CHECKING:
+    from hivemind.recall import answer as answer_module
+else:
+    # `remember` uses this component too, and searching adds 17 % to the import of the application.
+    answer_module = LazyModule("recall.answer")
 
 NO_BUDGET = 1_000_000
 """Tokens; a person scrolls."""
@@ -49,10 +56,7 @@ class Browse:
         self._context.require_person("to look without a receipt")
         question = validate_text(text, "the question")
         query = self._context.query(question, statuses=statuses, limit=limit, max_tokens=NO_BUDGET, **filters)
-        # Not at the top: `remember` uses this component too, and searching adds 17 % to the import of the application.
-        from hivemind.recall.answer import Answers
-
-        answers = Answers(self._context)
+        answers = answer_module.Answers(self._context)
         # The limit is that of a page, not a wish for more than is near.
         answer = answers.search(replace(query, wants_more=False))
         return answers.explain_if_empty(answers.add_sessions(answer, SESSIONS_SHOWN))

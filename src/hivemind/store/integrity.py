@@ -9,17 +9,24 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import apsw
 
 from hivemind.errors import StoreDamaged, StoreError
+from hivemind.lazy import LazyModule
 from hivemind.model.dataclass import dataclass
 from hivemind.store import disk_space, log, projector
 from hivemind.store.projections import memories, vectors
 from hivemind.store.sqlite import Sqlite
 from hivemind.store.store import FILE, Store, create_tables
 from hivemind.text.clean import plural
+
+if TYPE_CHECKING:
+    from hivemind.store import binary_index
+else:
+    # NumPy, which only the vectors need.
+    binary_index = LazyModule("store.binary_index")
 
 DERIVED_TABLES = {
     "memories": f"SELECT {memories.COLUMNS} FROM memories ORDER BY id",
@@ -224,14 +231,11 @@ def _find_vector_damage(db: Sqlite) -> list[str]:
 
 def _differs(db: Sqlite, block: int, passages: bytes, signs: bytes) -> bool:
     """Whether the signs in a block are not those of its vectors."""
-    # NumPy, which only the vectors need.
-    from hivemind.store.binary_index import pack_signs
-
     numbers: dict[int, bytes] = dict(db.execute("SELECT passage, numbers FROM vectors WHERE block = ?", block))
     keys = array("q", passages)
     width = len(signs) // len(keys)
     # The key of an erased vector is 0.
-    expected = {key: pack_signs([numbers[key]]) for key in keys if key}
+    expected = {key: binary_index.pack_signs([numbers[key]]) for key in keys if key}
     return len(numbers) != len(expected) or any(
         signs[index * width : (index + 1) * width] != expected[key] for index, key in enumerate(keys) if key
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from hivemind.lazy import LazyModule
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 from hivemind.store.conditions import MAX_MATCHES, VISIBLE, bind_filters, bind_sight, pick_rare_words
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from hivemind.store.binary_index import Signs
+    from hivemind.store import binary_index
+else:
+    # It loads NumPy, which most processes do not need: a third of the import time of the application.
+    binary_index = LazyModule("store.binary_index")
 
 BEST_MATCHES = (
     "SELECT rowid, -bm25(words, :text, :parts, :context, :around) AS score FROM words"
@@ -54,7 +58,7 @@ class SqliteSearch:
     def __init__(self, db: Database, stem: Any) -> None:
         self._db = db
         self._stem = stem
-        self._signs: Signs | None = None
+        self._signs: binary_index.Signs | None = None
         self._generation = -1
         self._common_counts: dict[str, dict[str, int]] = {}
         self._counted_at = monotonic()
@@ -184,15 +188,12 @@ class SqliteSearch:
             rows = self._db.execute(SEARCH_SESSIONS, values | {"looked_at": -1})
         return [row[0] for row in rows]
 
-    def _refresh_signs(self) -> "Signs":
+    def _refresh_signs(self) -> "binary_index.Signs":
         """Load the blocks that are new, or all of them after the tables were rebuilt."""
-        # It loads NumPy, which most processes do not need: a third of the import time of the application.
-        from hivemind.store.binary_index import Signs
-
         # Creating tables raises it, so it tells a rebuild by any process.
         generation = self._db.value("PRAGMA schema_version")
         if self._signs is None or generation != self._generation:
-            self._signs, self._generation = Signs(), generation
+            self._signs, self._generation = binary_index.Signs(), generation
         self._signs.add(
             self._db.execute(
                 "SELECT key, passages, places, signs FROM vector_blocks WHERE key > ? ORDER BY key",
@@ -214,13 +215,11 @@ class SqliteSearch:
         )
 
     def _pack(self, rows: list[Row]) -> None:
-        from hivemind.store.binary_index import pack_signs  # as above
-
         block = self._db.value(
             "INSERT INTO vector_blocks (passages, places, signs) VALUES (?, ?, ?) RETURNING key",
             array("q", [row[0] for row in rows]).tobytes(),
             array("q", [hash_place(row[1], row[2]) for row in rows]).tobytes(),
-            pack_signs([row[3] for row in rows]),
+            binary_index.pack_signs([row[3] for row in rows]),
         )
         self._db.many("UPDATE vectors SET block = ? WHERE passage = ?", [(block, row[0]) for row in rows])
 

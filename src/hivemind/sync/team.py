@@ -10,6 +10,7 @@ from hivemind.context import Context, Progress, quietly
 from hivemind.erase import sweep
 from hivemind.erase.receipt import load_receipt, record_receipt
 from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticated, Unavailable
+from hivemind.lazy import LazyModule
 from hivemind.memory.claims import accept_claim, record_claim, strip_local_references
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
@@ -32,7 +33,11 @@ from hivemind.sync.hub_client import (
 from hivemind.text.clean import validate_label
 
 if TYPE_CHECKING:
+    from hivemind.sync import hub_login
     from hivemind.sync.hub_login import Announce, ChooseTeam
+else:
+    # HTTP and what opens a browser take 16 ms, and every command of a member of a team loads this module.
+    hub_login = LazyModule("sync.hub_login")
 
 CHANNEL_BY_TRUST = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: Channel.PERSON}
 """The channel of a published copy, so that it is trusted no more than its original."""
@@ -89,10 +94,6 @@ class Team:
         announce: "Announce", insecure: bool = False, progress: Progress = quietly,
     ) -> SyncResult:  # fmt: skip
         """Join a team with the identity provider of its hub, and sync; ``find_provider`` says which one that is."""
-        # Not at the top, here and below: HTTP and what opens a browser take 16 ms, and every command of a member of a
-        # team loads this module.
-        from hivemind.sync import hub_login
-
         self._context.require_person("joining a team")
         credentials = hub_login.begin_login(
             parse_url(url, insecure=insecure), provider, with_code=with_code, team=team, choose_team=choose_team,
@@ -119,8 +120,6 @@ class Team:
             credentials = load_credentials(self._hub_file)
             revocation = Revocation.UNNEEDED
             if credentials and credentials.login:
-                from hivemind.sync import hub_login
-
                 revocation = hub_login.end_login(credentials.login)
             self._hub_file.unlink(missing_ok=True)
         team_exchange.leave(self._store)
@@ -136,8 +135,6 @@ class Team:
         """How this store reaches its hub, renewed if that is due; None if it belongs to no team."""
         credentials = load_credentials(self._hub_file)
         if credentials and credentials.is_due(self._context.now):
-            from hivemind.sync import hub_login
-
             return hub_login.renew_login(self._hub_file, self._context.clock)
         return credentials
 
