@@ -81,7 +81,8 @@ def picture(store: Store) -> dict[str, list[object]]:
         "memories": f"SELECT {memories.COLUMNS} FROM memories",
         "passages": "SELECT m.id, p.ordinal, p.since, p.until, w.text, w.context, w.around"
         " FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key",
-        "wanted": "SELECT count(*) FROM vectors_wanted",
+        # Of memories: a hub has no sessions, whose passages have negative numbers.
+        "wanted": "SELECT count(*) FROM vectors_wanted WHERE passage > 0",
         "receipts": f"SELECT {receipts.COLUMNS} FROM receipts",
         "sessions": "SELECT id, agent, repo, directory, started_at, last_seen_at FROM sessions",
         "observations": "SELECT id, at, seen, text, tool, command, exit_code, file, subagent, size FROM observations",

@@ -53,7 +53,7 @@ def test_health_checks_answer_by_address_without_a_token(served: Served) -> None
 
 
 def test_a_hub_whose_database_is_gone_is_alive_but_not_ready(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(served.host, "hub", _Closed())
+    monkeypatch.setattr(served.host, "database", _Closed())
 
     assert get(served.url + "/healthz")[0] == 200
     status, text = get(served.url + "/readyz")

@@ -65,6 +65,7 @@ def test_a_recall_is_answered_by_the_replica_and_its_receipt_reaches_the_primary
 def test_nothing_can_be_written_to_the_replica(with_replica: tuple[Served, HubDatabase]) -> None:
     _, hub = with_replica
     team = hub.list_teams()[0].team
+    wait_for_replica(hub)
 
     with connect(hub.options.replica) as connection, pytest.raises(StoreError, match="read-only"):
         Postgres(connection, team).execute("DELETE FROM receipts")

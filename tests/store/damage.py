@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hivemind.embedding.lazy_embedder import MODEL_MARK
+from hivemind.embedding.weights import Weights
 from hivemind.erase.plan import ErasurePlan, save_plan
 from hivemind.maintenance import crash_report
 from hivemind.model.memory import Channel
@@ -77,6 +79,8 @@ def furnish(root: Path) -> Path:
     quarantine.add(home, quarantine.ItemOrigin.HOOK, unreadable, "2026-01-01T10:00:00Z", frozenset())
     brief_marker.mark_briefed(str(home), "s1")
     load_key(home)
+    # A model that this process loaded before would not be verified again.
+    Weights.read(mark=home / MODEL_MARK)
     with opened(home, directory=code) as mind:
         mind.remember("deploy in deploy.py prints its target", links=["deploy.py#deploy"])
         mind.code.index()
