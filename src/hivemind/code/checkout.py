@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hivemind.background import measure_cpu_seconds
-from hivemind.code import git, on_demand
+from hivemind.code import git, lazy_modules
 from hivemind.code import repository as repositories_on_disk
 from hivemind.code.code_names import looks_like_code, surely_names_code
 from hivemind.errors import HivemindError, StoreError, Unavailable
@@ -78,7 +78,7 @@ class Checkout:
 
     def open_index(self, root: Path) -> "CodeIndex":
         """Open the code index of a tree, as for another thread; the caller closes it."""
-        return on_demand.index.CodeIndex.open(root, self._home / "index", is_hurried=self._is_hurried)
+        return lazy_modules.index.CodeIndex.open(root, self._home / "index", is_hurried=self._is_hurried)
 
     def close(self) -> None:
         """Close the code index, if it was opened."""
@@ -122,7 +122,7 @@ class Checkout:
             for place, claim in enumerate(claims):
                 if about_code[place]:
                     near = self._list_paths_in_tree(edited_files(claim))
-                    anchors[place] = on_demand.links.find_anchors(
+                    anchors[place] = lazy_modules.links.find_anchors(
                         self.index, claim.links, claim.sources, claim.text, commit, near, asked_at
                     )
         return anchors
@@ -136,7 +136,7 @@ class Checkout:
             return {}
         anchors: dict[str, tuple[Anchor, ...]] = {}
         with suppress(Unavailable, StoreError), self.open_index(Path(root)) as index:
-            anchors.update(on_demand.links.anchor_proposals(index, proposals, path_of))
+            anchors.update(lazy_modules.links.anchor_proposals(index, proposals, path_of))
         return anchors
 
     def try_to_judge(
@@ -154,7 +154,7 @@ class Checkout:
     ) -> Sequence[Staleness]:
         """Judge how anchored code changed, as far as there is time until the deadline, in CPU time; may raise."""
         has_time = (lambda seconds: measure_cpu_seconds() + seconds < deadline) if deadline < math.inf else None
-        return on_demand.code_changes.judge(self.index, anchors, commit, in_passing=in_passing, has_time=has_time)
+        return lazy_modules.code_changes.judge(self.index, anchors, commit, in_passing=in_passing, has_time=has_time)
 
     def find_current_anchors(self, memory: Memory, edited_files: EditedFiles) -> tuple[Anchor, ...]:
         """Return the anchors of a memory in the current code, without deleted code."""
@@ -175,10 +175,10 @@ class Checkout:
             return ()
         try:
             return tuple(
-                f"{on_demand.links.explain_mismatch(self.index, link)}. The memory is kept; link it to code with"
+                f"{lazy_modules.links.explain_mismatch(self.index, link)}. The memory is kept; link it to code with"
                 f" 'hivemind code link {shorten_id(memory.id)} PATH::SYMBOL'"
                 for link in memory.links
-                if not on_demand.links.resolve_link(self.index, link)
+                if not lazy_modules.links.resolve_link(self.index, link)
             )
         except (Unavailable, StoreError) as error:
             return (f"not linked to {', '.join(memory.links)}: {error}. The memory is kept",)
@@ -193,7 +193,7 @@ class Checkout:
         if memory.links or not self.owns(memory) or not looks_like_code(memory.text):
             return ""
         with suppress(Unavailable, StoreError):
-            if ambiguity := on_demand.links.describe_ambiguity(self.index, memory.text):
+            if ambiguity := lazy_modules.links.describe_ambiguity(self.index, memory.text):
                 command = f"hivemind code link {shorten_id(memory.id)} PATH::SYMBOL"
                 return f"Not linked to code: {ambiguity}. '{command}' links it to one."
             if not surely_names_code(memory.text):

@@ -10,7 +10,7 @@ from threading import Thread
 
 from hivemind import system
 from hivemind.background import measure_cpu_seconds
-from hivemind.code import on_demand
+from hivemind.code import lazy_modules
 from hivemind.code.code_names import looks_like_code
 from hivemind.code.shared_sessions import find_shared_sessions
 from hivemind.code.staleness import ASKED_SECONDS, count_links, find_stale_memories, find_unlinked_memories
@@ -73,15 +73,15 @@ class Code:
             raise InvalidInput(f"{target.id[:8]} does not belong to this repository; link it where it does")
         commit = checkout.read_head()
         new = [anchor for link in links for anchor in self._resolve_link(validate_label(link, "a link"), commit)]
-        anchors = on_demand.links.deduplicate_anchors([*(() if instead else target.anchors), *new])
+        anchors = lazy_modules.links.deduplicate_anchors([*(() if instead else target.anchors), *new])
         return context.change(
             target, [context.factory.about(target, MemoryAnchored(memory_id=target.id, anchors=anchors))]
         )
 
     def _resolve_link(self, link: str, commit: str) -> list[Anchor]:
-        anchors = on_demand.links.resolve_link(self._checkout.index, link, commit)
+        anchors = lazy_modules.links.resolve_link(self._checkout.index, link, commit)
         if not anchors:
-            raise InvalidInput(on_demand.links.explain_mismatch(self._checkout.index, link))
+            raise InvalidInput(lazy_modules.links.explain_mismatch(self._checkout.index, link))
         return anchors
 
     def stale(self, *, since: str = "", wait: bool = False) -> tuple[StaleMemory, ...]:
@@ -107,8 +107,8 @@ class Code:
         return tuple(
             AnchoredCode(
                 staleness=staleness,
-                then=on_demand.versions.read_old_code(root, staleness.anchor),
-                now=on_demand.versions.read_current_code(root, staleness.now),
+                then=lazy_modules.versions.read_old_code(root, staleness.anchor),
+                now=lazy_modules.versions.read_current_code(root, staleness.now),
             )
             for staleness in self._checkout.try_to_judge(memory.anchors)
         )
@@ -124,14 +124,14 @@ class Code:
             return ()
         self._checkout.index.refresh_if_older(0.0)
         sessions = find_shared_sessions(self._context.store.db, self._context.repository, inside)
-        near = on_demand.related_files.find_related(self._checkout.index, inside, sessions=sessions)
+        near = lazy_modules.related_files.find_related(self._checkout.index, inside, sessions=sessions)
         # To lie in the same folder is no reason to be told of it.
-        same_folder = on_demand.related_files.Relation.SAME_FOLDER
+        same_folder = lazy_modules.related_files.Relation.SAME_FOLDER
         return tuple(file for file in near if file.why != (same_folder,))[:MOST_NEIGHBOURS]
 
     def file_at(self, path: str, commit: str = "") -> str:
         """Read a file at a commit, or at the one checked out."""
-        return on_demand.versions.read_file(self._checkout.root, path, commit)
+        return lazy_modules.versions.read_file(self._checkout.root, path, commit)
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
         """The symbols of a file, the file itself first."""
@@ -183,7 +183,7 @@ class Code:
 
     def watch(self, stop: Stop, on_change: Callable[[int], None] = lambda changed: None) -> None:
         """Update the index whenever the tree changes, until stopped; without it, files are read when asked about."""
-        on_demand.watcher.follow(self._checkout.index, stop, on_change)
+        lazy_modules.watcher.follow(self._checkout.index, stop, on_change)
 
     def keep_warm(self) -> Callable[[], None]:
         """Watch the tree in a background thread, if it is indexed already or small; return a function that stops it.
@@ -199,7 +199,7 @@ class Code:
             if not stop.wait(WARM_AFTER_SECONDS):
                 # A connection of its own, because this is another thread.
                 with suppress(HivemindError), self._checkout.open_index(self._checkout.root) as index:
-                    on_demand.watcher.keep_warm(index, stop)
+                    lazy_modules.watcher.keep_warm(index, stop)
 
         thread = Thread(target=follow, name="hivemind-watch", daemon=True)
         thread.start()
@@ -216,7 +216,7 @@ class Code:
             return Finding(what="code", is_well=True, detail="no git repository here, so nothing is followed")
         try:
             files, symbols = self._checkout.index.count_files_and_symbols()
-            trouble = on_demand.watcher.find_problem(self._checkout.index)
+            trouble = lazy_modules.watcher.find_problem(self._checkout.index)
             linked, unlinked = self.count_links()
         except HivemindError as error:
             return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind code index")
@@ -230,7 +230,7 @@ class Code:
         counts += f"; {describe_links(linked, unlinked, may_lack_names=self._checkout.index.may_lack_names)}"
         if trouble:
             detail = f"{counts}; changes are noticed only when asked about, because {trouble}"
-            return Finding(what="code", is_well=True, detail=detail, remedy=on_demand.watcher.REMEDY)
+            return Finding(what="code", is_well=True, detail=detail, remedy=lazy_modules.watcher.REMEDY)
         return Finding(what="code", is_well=True, detail=f"{counts}; changes can be followed")
 
     def _find_path_in_tree(self, path: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from hivemind.code import git, on_demand
+from hivemind.code import git, lazy_modules
 from hivemind.code.code_names import surely_names_code
 from hivemind.context import Context
 from hivemind.model.code import Anchor, Staleness, SymbolChange
@@ -65,7 +65,7 @@ def find_stale_memories(context: Context, since: str = "", deadline: float = mat
             stale = [
                 staleness
                 for staleness in stale
-                if on_demand.code_changes.has_changed_since(checkout.index, staleness, commit)
+                if lazy_modules.code_changes.has_changed_since(checkout.index, staleness, commit)
             ]
         if stale:
             doubts.append(StaleMemory(memory=memory, became=tuple(stale)))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
-from hivemind.code import on_demand
+from hivemind.code import lazy_modules
 from hivemind.code.code_names import find_named_files, list_parent_folders
 from hivemind.code.shared_sessions import find_shared_sessions, find_touched_together
 from hivemind.code.staleness import Judge, find_anchored_memories, judge_hits
@@ -46,7 +46,7 @@ def find_related(
     """Find memories, files and callers related to a file, folder, module, symbol or task, without a receipt."""
     index = context.checkout.index
     index.refresh_on_request(progress)
-    symbols = tuple(on_demand.links.find_all_symbols(index, target))
+    symbols = tuple(lazy_modules.links.find_all_symbols(index, target))
     if symbols:
         near = _collect_files(context, [symbol.path for symbol in symbols])
         former_paths = _find_moved_into(context, {*near.inside, *(file.path for file in near.files)})
@@ -56,12 +56,12 @@ def find_related(
     else:
         answer = search(context.query(validate_text(target, "the target"), limit=limit))
         near = _collect_files(context, [anchor.path for hit in answer.answers for anchor in hit.memory.anchors])
-        by_words = on_demand.related_files.find_by_task(index, target, MOST_FILES)
-        files = on_demand.related_files.merge_rankings(near.files, by_words, MOST_FILES)
+        by_words = lazy_modules.related_files.find_by_task(index, target, MOST_FILES)
+        files = lazy_modules.related_files.merge_rankings(near.files, by_words, MOST_FILES)
         answer = _add_files(answer, replace(near, files=files))
     # Of a single symbol; for a file, related files say more.
     is_one_symbol = len(symbols) == 1 and symbols[0].qualified
-    callers = on_demand.related_files.find_callers(index, symbols[0]) if is_one_symbol else None
+    callers = lazy_modules.related_files.find_callers(index, symbols[0]) if is_one_symbol else None
     return RelatedContext(recall=answer, callers=callers)
 
 
@@ -87,7 +87,7 @@ def _collect_files(context: Context, paths: Iterable[str]) -> Nearby:
     inside = (*targets, *(file for path in targets for file in index.list_paths_in(path)))
     sessions_together = find_shared_sessions(context.store.db, context.repository, inside)
     files = (
-        tuple(on_demand.related_files.find_related(index, targets, MOST_FILES, sessions_together)) if targets else ()
+        tuple(lazy_modules.related_files.find_related(index, targets, MOST_FILES, sessions_together)) if targets else ()
     )
     # What is known about a package holds for each of its files.
     around = (*inside, *sorted(list_parent_folders(targets)))

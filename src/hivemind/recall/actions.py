@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hivemind.code import on_demand
+from hivemind.code import lazy_modules
 from hivemind.context import Context
 from hivemind.errors import HivemindError
 from hivemind.model.commands import STOPPED_CALL, list_runs
@@ -212,7 +212,7 @@ class Actions:
 
     def _find_edited_symbols(self, path: str, diffs: Sequence[str]) -> frozenset[str]:
         try:
-            return on_demand.links.find_edited_names(self._context.checkout.index, path, list(filter(None, diffs)))
+            return lazy_modules.links.find_edited_names(self._context.checkout.index, path, list(filter(None, diffs)))
         except HivemindError:
             # Without the index it is unclear what the edit changes.
             return frozenset()
