@@ -53,7 +53,7 @@ def main() -> None:
     figures = {"bare python": bare}
     print(f"{'what':<38}{'CPU ms':>8}{'x bare':>8}  budget")
     print(f"{'bare python':<38}{bare:>8.1f}{1:>8.1f}")
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         environ = {"HIVEMIND_HOME": home}
         for name, command, stdin, budget in _rows():
             cost = cpu_of(command, stdin=stdin, environ=environ)
