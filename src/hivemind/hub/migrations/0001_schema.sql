@@ -390,7 +390,7 @@ CREATE TABLE vectors (
 );
 -- The passages of a repository, which are compared one by one where they are few. One graph for all teams would lose
 -- results: a search that keeps one team's vectors gives up before it has found enough of them. So a large team gets a
--- graph of its own (hub/graphs.py); in a small one all vectors are compared.
+-- graph of its own (hub/derived_data.py); in a small one all vectors are compared.
 CREATE INDEX vectors_place ON vectors (team_id, place);
 -- A queue: a worker claims some passages for a while, and other workers skip these.
 CREATE TABLE vectors_wanted (
