@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hivemind.learning.prompts import split_prompt
+from hivemind.text.prose import split_prompt
 from lab.training.lasting.split import choose_split
 
 PATHS = ("*aider.chat.history.md", "*specstory/history/*.md", "*rollout-*.jsonl", "*/full.jsonl", "*/prompt.txt")

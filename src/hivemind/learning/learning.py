@@ -24,7 +24,7 @@ from hivemind.model.memory import Kind, Status
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import BackfillReport, Observation, Session, SkippedInput
 from hivemind.recall.actions import find_for_failure
-from hivemind.sessions import quarantine
+from hivemind.sessions import digests, quarantine
 from hivemind.sessions.observations import Observations, split_into_pages
 from hivemind.sessions.quarantine import set_aside
 from hivemind.sessions.sessions import find_session
@@ -32,6 +32,7 @@ from hivemind.sessions.transcripts import find_session_transcripts, read_observa
 from hivemind.store import log, projector
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import sessions
+from hivemind.store.projections.digests import find_wanted as find_waiting_sessions
 
 if TYPE_CHECKING:
     from hivemind.learning import lasting_statements, with_agent
@@ -134,11 +135,11 @@ class Learning:
         return outcome.count(Fate.NEW)
 
     def waits_to_learn(self) -> bool:
-        """Whether there is an inactive session that was not learned from yet."""
+        """Whether there is an inactive session that was not learned from yet, or that has no digest."""
         db = self._context.store.db
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
-        active = self._find_active() if waiting else set()
-        return any(session not in active for session, _ in waiting)
+        session_ids = {*find_waiting_sessions(db), *(session for session, _ in waiting)}
+        return bool(session_ids and session_ids - self._find_active())
 
     def learn_from_resting(self, factory: EventFactory, progress: Progress = quietly) -> DistillReport:
         """Learn from all inactive sessions after the bookmark."""
@@ -148,6 +149,8 @@ class Learning:
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
         active = self._find_active()
         report = self._learn_from([session for session, _ in waiting if session not in active], factory, progress)
+        # After learning, which completes sessions from their transcripts.
+        digests.catch_up(self._context, active)
         active_positions = [position for session, position in waiting if session in active]
         with db.transaction():
             projector.set_bookmark(

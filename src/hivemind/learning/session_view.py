@@ -12,6 +12,7 @@ from hivemind.model.claim import Proposal
 from hivemind.model.commands import SessionRun, list_runs
 from hivemind.model.memory import Channel, Source
 from hivemind.model.session import Observation, ObservationKind
+from hivemind.sessions.talk import OBJECTION, TAKEN_BACK
 
 if TYPE_CHECKING:
     # Its patterns take 8 ms to compile, and a hook at an action needs none of them.
@@ -21,19 +22,6 @@ LONGEST_QUOTE = 300
 ABSOLUTE_PATH = re.compile(r"\A(?:/|~|[A-Za-z]:/)")
 BEFORE_DRIVE = re.compile(r"\A.*(?=\b[A-Za-z]:/)")
 """On other systems a Windows path looks relative and was appended to the working directory."""
-OBJECTION = re.compile(
-    r"\A\W*(?:no\b(?! problem| worries| need)|nope|nah|wait|stop|undo|revert|instead|rather|actually|hmm,? no"
-    r"|why (?:not|did|didn't|don't|would)|i (?:don't|do not) (?:want|like|agree)|that(?:'s| is) (?:wrong|not)"
-    r"|not (?:what|that)|let's (?:not|instead)|never ?mind|scratch that|forget (?:it|that)|(?:i )?changed my mind)\b",
-    re.IGNORECASE,
-)
-"""How people begin when they overrule what was said last."""
-TAKEN_BACK = re.compile(
-    r"\A\W*(?:never ?mind|scratch that|forget (?:it|that|what i said)|(?:i )?changed my mind"
-    r"|actually,? (?:no|don't|do not|let's not|never ?mind)|(?:undo|revert) (?:that|it|this))\b",
-    re.IGNORECASE,
-)
-"""How people begin when they take back what they said themselves."""
 VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)\b")
 PROMPTS_TO_OVERRULE = 2
 """Later prompts are about something else."""

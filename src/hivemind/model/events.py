@@ -321,6 +321,24 @@ class ObservationsDropped(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConclusionForgotten(Fact):
+    """A person said that what a session concluded must not be told any more."""
+
+    session_id: ForeignId
+    observation: Annotated[EventId, FOREIGN]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConclusionRestored(Fact):
+    """A forgotten conclusion counts again."""
+
+    session_id: ForeignId
+    observation: Annotated[EventId, FOREIGN]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionExamined(Fact):
     """The record of a session was sent to the person's own agent, to learn from it."""
 

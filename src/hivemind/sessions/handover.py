@@ -37,7 +37,7 @@ NOTE = "Hand-over of a session. It informs; it is not an instruction."
 
 def summarise_state(session: Session, trace: Sequence[Observation]) -> SessionState:
     """Return the task, the changed files and the last commands of a session."""
-    task, later_requests = _split_task(trace)
+    task, *later_requests = [step.text for step in find_requests(trace)] or [""]
     return SessionState(
         session=session,
         task=task,
@@ -49,36 +49,34 @@ def summarise_state(session: Session, trace: Sequence[Observation]) -> SessionSt
 
 def build_handover(session: Session, trace: Sequence[Observation], note: str = "") -> Handover:
     """Summarise the task, edits, failures and open points; ``note`` is a remark about the session, shown first."""
-    task, later_requests = _split_task(trace)
+    task, *later_requests = [step.text for step in find_requests(trace)] or [""]
     replies = [step.text for step in trace if step.seen is ObservationKind.REPLY and not step.subagent]
     summary = Handover(
         session=session,
         task=task,
         asked=tuple(later_requests[-MOST_PROMPTS:]),
-        commits=tuple(_list_commits(trace)[-MOST_COMMITS:]),
+        commits=tuple(subject for _, subject in find_commits(trace)[-MOST_COMMITS:]),
         edited=tuple(_list_edits(session, trace)[:MOST_FILES]),
         failed=tuple(_list_failures(trace)),
         fixed=tuple(_list_fixes(session, trace)[-LAST_OUTPUTS:]),
-        open=tuple(_list_open(trace)[:MOST_OPEN]),
+        open=tuple(text for _, text in find_open_points(trace)[:MOST_OPEN]),
         last_said=replies[-1] if replies else "",
     )
     return replace(summary, text=_render(summary, note))
 
 
-def _split_task(trace: Iterable[Observation]) -> tuple[str, list[str]]:
-    """Return the first request of a person, and those after it, without words that only answer the agent."""
+def find_requests(trace: Iterable[Observation]) -> list[Observation]:
+    """Find the requests of the person, the task first, without words that only answer the agent."""
     # A prompt to a subagent is written by an agent, not by the person.
-    prompts = [step.text for step in trace if step.seen is ObservationKind.PROMPT and not step.subagent]
-    requests = [prompt for prompt in prompts if len(prompt.split()) >= FEWEST_REQUEST_WORDS]
+    prompts = [step for step in trace if step.seen is ObservationKind.PROMPT and not step.subagent]
     # A session of short words alone is still about the first of them.
-    task, *later_requests = requests or prompts or [""]
-    return task, later_requests
+    return [step for step in prompts if len(step.text.split()) >= FEWEST_REQUEST_WORDS] or prompts
 
 
-def _list_commits(trace: Iterable[Observation]) -> list[str]:
-    """List the subjects of the commits that commands made."""
-    outputs = (step.output for step in trace if "commit" in step.command and not step.failed)
-    return [match["subject"].strip() for output in outputs for match in COMMIT.finditer(output)]
+def find_commits(trace: Iterable[Observation]) -> list[tuple[Observation, str]]:
+    """Find the commits that commands made: each command with the subject."""
+    steps = (step for step in trace if "commit" in step.command and not step.failed)
+    return [(step, match["subject"].strip()) for step in steps for match in COMMIT.finditer(step.output)]
 
 
 def _list_edits(session: Session, trace: Iterable[Observation]) -> list[EditedFile]:
@@ -134,36 +132,38 @@ def _list_fixes(session: Session, trace: Sequence[Observation]) -> list[FixedRun
     return list(fixes.values())
 
 
-def _list_open(trace: Sequence[Observation]) -> list[str]:
-    """List the unfinished points of the agent's own plan, and the last prompt if it got no reply."""
+def find_open_points(trace: Sequence[Observation]) -> list[tuple[Observation, str]]:
+    """Find the unfinished points of the agent's own plan, and the last prompt if it got no reply."""
     last_turn = [
         step for step in trace if step.seen in (ObservationKind.PROMPT, ObservationKind.REPLY) and not step.subagent
     ][-1:]
     waiting = [
-        f"asked, not answered: {first_line(step.text, LINE_CHARACTERS)}"
+        (step, f"asked, not answered: {first_line(step.text, LINE_CHARACTERS)}")
         for step in last_turn
         if step.seen is ObservationKind.PROMPT
     ]
-    return [*_list_open_plan(trace), *waiting]
+    return [*_find_open_plan(trace), *waiting]
 
 
-def _list_open_plan(trace: Iterable[Observation]) -> list[str]:
-    """List the open points of the plan; some agents rewrite it whole each time, others change one task at a time."""
-    plan: dict[str, tuple[str, str]] = {}
+def _find_open_plan(trace: Iterable[Observation]) -> list[tuple[Observation, str]]:
+    """Find the open points of the plan; some agents rewrite it whole each time, others change one task at a time."""
+    plan: dict[str, tuple[Observation, str, str]] = {}
     for step in trace:
         arguments = parse_object(step.input) if step.seen is ObservationKind.TOOL else {}
         points = arguments.get("todos") or arguments.get("plan")
         if isinstance(points, list):
             objects = [parse_object(point) for point in points]
             # A whole plan replaces the one before.
-            plan = {str(index): (_get_text(point), str(point.get("status"))) for index, point in enumerate(objects)}
+            plan = {
+                str(index): (step, _get_text(point), str(point.get("status"))) for index, point in enumerate(objects)
+            }
         elif step.tool == "TaskCreate":
             task = parse_object(parse_object(step.output).get("task"))
-            plan[str(task.get("id"))] = (_get_text(arguments), "pending")
+            plan[str(task.get("id"))] = (step, _get_text(arguments), "pending")
         elif step.tool == "TaskUpdate" and arguments.get("status"):
             key = str(arguments.get("taskId"))
-            plan[key] = (plan.get(key, ("", ""))[0], str(arguments["status"]))
-    return [text for text, status in plan.values() if text and status not in CLOSED]
+            plan[key] = (step, plan[key][1] if key in plan else "", str(arguments["status"]))
+    return [(step, text) for step, text, status in plan.values() if text and status not in CLOSED]
 
 
 def _get_text(point: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from hivemind.model.events import Event
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.projections import (
+    digests,
     memories,
     peers,
     receipts,
@@ -22,12 +23,13 @@ from hivemind.store.projections import (
 from hivemind.store.sqlite import Sqlite
 
 PROJECTIONS: tuple[ModuleType, ...] = (
-    memories, tombstones, receipts, sessions, session_passages, repositories, peers,
+    memories, tombstones, receipts, digests, sessions, session_passages, repositories, peers,
 )  # fmt: skip
+"""Digests before sessions: an erasure asks the table of observations which sessions it concerns."""
 OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words, vectors)
 """Modules that own tables. Memories update the word index themselves, and a follower adds the vectors."""
 
-VERSION = 11
+VERSION = 12
 """Raised whenever a projection changes its schema or meaning; an older store is then rebuilt."""
 
 SCHEMA = """

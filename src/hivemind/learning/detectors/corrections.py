@@ -4,20 +4,14 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hivemind.learning.prompts import split_prompt
 from hivemind.learning.session_view import SessionView, keep_last_about_each, make_source
 from hivemind.learning.statement_forms import STARTS_WITH_PRONOUN, SpokenSentence
 from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind
+from hivemind.sessions.talk import LONGEST_TYPED, NOT_TYPED
+from hivemind.text.prose import split_prompt
 from hivemind.text.search_terms import extract_terms
 
-NOT_TYPED = re.compile(
-    r"\A\s*(?:<(?!http)|\[Request interrupted|Caveat:|Base directory for this skill|This session is being continued"
-    r"|\[\[ ##|# AGENTS\.md instructions|Stop hook feedback|Implement the following plan|[+>|]"
-    r"|\S+ (?:low|medium|high) severity|.*\b(?:medium|high|low) severity\b)",
-    re.IGNORECASE,
-)
-"""Openings of plans, skills, reviews and logs that a client or another agent wrote in the person's place."""
 NO_STATEMENT = re.compile(
     r"\?\s*\Z|\b(?:maybe|perhaps|probably|not sure|i guess|might)\b|\bnever ?mind\b|\bdon['’]?t worry\b"
     # Many people type a question without its mark. "Can you …" may ask for a rule, so the model judges it.
@@ -28,8 +22,8 @@ NO_STATEMENT = re.compile(
 )
 """Questions, doubts, asides, and what says itself that it will pass."""
 CODE = re.compile(r"[{};=]\s*\Z|\A\s*(?:[+|>$#@]|/[/*])|://\S+\Z|=>|\A\S+\Z")
-SHORTEST, LONGEST, LONGEST_PROMPT = 8, 400, 2000
-"""Characters. The model was fitted on such sentences; longer prompts are pasted documents."""
+SHORTEST, LONGEST = 8, 400
+"""Characters. The model was fitted on such sentences."""
 REFERENCE = re.compile(
     r"\b(?:it|them|(?:this|that|these|those) (?:file|one|function|folder|way|case)s?)\b", re.IGNORECASE
 )
@@ -85,14 +79,14 @@ def _list_statements(view: SessionView) -> Iterator[HeardSentence]:
         if step.seen is ObservationKind.REPLY:
             reply = step.text
         elif step.seen is ObservationKind.PROMPT:
-            if len(step.text) <= LONGEST_PROMPT and not NOT_TYPED.match(step.text):
+            if len(step.text) <= LONGEST_TYPED and not NOT_TYPED.match(step.text):
                 yield from (HeardSentence(index, step, statement) for statement in _split(step.text, reply))
             reply = ""
 
 
 def _split(prompt: str, reply: str) -> Iterator[SpokenSentence]:
     sentences = [sentence.text for sentence in split_prompt(prompt)]
-    last_reply = [sentence.text for sentence in split_prompt(reply[-LONGEST_PROMPT:])][-1:]
+    last_reply = [sentence.text for sentence in split_prompt(reply[-LONGEST_TYPED:])][-1:]
     for position, text in enumerate(sentences):
         if is_statement(text):
             yield SpokenSentence(

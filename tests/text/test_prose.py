@@ -1,6 +1,6 @@
 """Prompts are split into the sentences that a person typed."""
 
-from hivemind.learning.prompts import split_prompt
+from hivemind.text.prose import split_prompt
 
 
 def texts(prompt: str) -> list[str]:

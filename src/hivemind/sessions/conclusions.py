@@ -1,0 +1,331 @@
+"""Find what a talk arrived at: the person's rulings, and what the agent restated or found out.
+
+Structure decides before words do: an answer to a question is a ruling, what the person affirms is confirmed, and the
+last message of a turn sums it up. docs/explanation/experience.md has the measurements.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from hivemind.model.digest import DigestLine, Evidence, Part
+from hivemind.model.ids import EventId
+from hivemind.model.session import Observation
+from hivemind.sessions.talk import OBJECTION, TAKEN_BACK, Message
+from hivemind.sessions.word_origins import ANSWER_TOOLS, WordOrigins
+from hivemind.text.search_terms import extract_terms, measure_share
+
+AFFIRMATION = re.compile(
+    r"\A\W*(?:yes|yep|yeah|yup|exactly|precisely|right|correct|agreed|confirmed|indeed|absolutely|true"
+    r"|that(?:'s| is) (?:it|right|correct|exactly|the (?:rule|policy|plan|decision|one|way|idea)|what i (?:want|mean)"
+    r"|how)|both|genau|richtig|stimmt|ja|oui|exact|sí|si|exacto|sim|exato)\b",
+    re.IGNORECASE,
+)
+"""How people begin when they confirm the point; "ok, thanks" and "great" speak of the work, and confirm nothing."""
+SETTLED = re.compile(
+    r"\b(?:that(?:'s| is)|this is) the (?:rule|policy|decision|plan|convention|contract|split|behaviou?r|way)\b"
+    r"|\bgoing forward\b|\bfrom now on\b",
+    re.IGNORECASE,
+)
+RESTATEMENT = re.compile(
+    r"\A\W*(?:final\b|recap|in (?:short|summary)|to (?:summari[sz]e|recap|sum up|be explicit)|settled|amend|agreed"
+    r"|understood|got it|confirmed\b(?! that)|noted|decision|decided|rule\b|policy|so(?: the)? (?:rule|final)"
+    r"|the (?:final )?rule|conclusion|tl;?dr|bottom line|locked in)",
+    re.IGNORECASE,
+)
+"""How agents begin when they say again what was agreed."""
+FINDING = re.compile(
+    r"\broot cause|\bturns? out\b|\bthe (?:\w+ )?(?:issue|problem|bug|cause|culprit|reason|failure|error)s? (?:is|was|were)\b"
+    r"|\bbecause\b(?!:)|\bthe fix (?:is|was)\b|\bcaused by\b|\bwhich is why\b|\bthat(?:'s| is) why\b"
+    r"|\b(?:deliberately|intentionally|by design|pre-existing)\b",
+    re.IGNORECASE,
+)
+"""Words of a cause or a choice."""
+RULE = re.compile(
+    r"\b(?:must(?:n't| not)?|never|always|no longer|only (?:if|when|for)|instead of|rather than|cannot|can't|won't"
+    r"|doesn't (?:support|work|exist)|does not (?:support|work|exist)|not supported|requires?|so that|by default)\b",
+    re.IGNORECASE,
+)
+"""Words of a rule or a limit; in an agent's own words they count only where it names a thing of the code."""
+NAME = re.compile(r"`[^`\n]+`|\b\w+(?:[_./-]\w+)+\b|\b[a-z]+[A-Z]\w+|\d{2,}")
+"""A thing that a sentence is about: code, a path, an identifier, a number."""
+PLAN = re.compile(
+    r"\A\W*(?:(?:so|now|then|next|first|and|ok(?:ay)?|sure|great|perfect|good)[,.!: ]+)*(?:i(?:'ll| will|'m going to|"
+    r" am going to|'d| would| can| could| need to| want to| should|'m (?:now )?\w+ing)|let me|let's|my plan|the plan"
+    r"|we (?:could|can|should|need)|next steps?|shall|should i|want me|would you|do you|if you|to do|todo)\b",
+    re.IGNORECASE,
+)
+"""What somebody is about to do, or offers: no conclusion, unless the person agrees."""
+OFFER = re.compile(
+    r"\b(?:would you like|(?:do you )?want (?:me|to)|shall (?:i|we)|should i (?:go|proceed|start|continue|implement|commit|add"
+    r"|create|fix|run|do|make|apply|update|write|push)|ready to|(?:may|can) i|let me know)\b",
+    re.IGNORECASE,
+)
+"""Questions whether to go on, which decide nothing about the work."""
+REPORT = re.compile(
+    r"\A\W*(?:all (?:\w+ )?(?:tests?|checks?)|tests? (?:pass|are)|done\b|build (?:succe|pass)|here(?:'s| is| are)"
+    r"|let me know|feel free|you(?:'re| are) (?:absolutely )?(?:right|welcome)|good (?:catch|point|question|idea)"
+    r"|great|thanks|thank you|sorry|apologies|happy to|no response|looking at|checking|running|this (?:is|confirms|gives"
+    r"|ensures|makes)"
+    # What was done, which the changes show: "Added …", "I've updated …", "✅ Fixed …".
+    r"|(?:i(?:'ve| have)? (?:also |now |successfully )?|we(?:'ve| have)? |now |successfully )?(?!need|based|used|supposed)"
+    r"(?:\w{3,}ed|built|wrote|made|ran|set up|rebuilt)\b)",
+    re.IGNORECASE,
+)
+"""Reports on the work, courtesies and announcements."""
+RULING = re.compile(
+    r"\b(?:don'?t|do not|never|always|must|shouldn'?t|should|only|instead|rather|prefer|unless|except|because"
+    r"|rule|policy|convention|by default|no need|no longer|we (?:use|want|don'?t|do not|need|never|always|only|should)"
+    r"|ha(?:s|ve) to|supposed to|wins?|stays?|allowed|forbidden|make sure|remember|keep|not (?:a|an|the|just|in|on)\b)",
+    re.IGNORECASE,
+)
+"""Words of a ruling, rather than of a request that ends with the task."""
+STANDING = re.compile(
+    r"\b(?:should|must|shall|may|can|need to|have to) (?:never|always|only|not)\b|\b(?:must|from now on|going forward)\b"
+    r"|\A\W*(?:please )?(?:never|always|do not|don'?t|only)\b",
+    re.IGNORECASE,
+)
+"""The form of a rule; a first message mostly reports what is wrong, and has no less of the words above."""
+ASIDE = re.compile(
+    r"\A\W*(?:ok(?:ay)?|thanks?|thank you|great|perfect|cool|nice|sure|good|awesome|please|continue|go (?:ahead|on)"
+    r"|proceed|lgtm|hi|hello|hey|run|commit|push|try again|retry|done|next|yes|no|yep|do (?:it|so|that))\b"
+    r"(?:\W+(?:it|that|so|do|and|please|plz|go|ahead|on|with|then|now|yes|the|this|ok|thanks|commit|push|continue|add))*\W*\Z",
+    re.IGNORECASE,
+)
+"""Words that only tell the agent to go on."""
+SYMPTOM = re.compile(
+    r"\A\W*(?:(?:ok|so|but|hm+|and|now|well|also|the|these|those|this)[,. ]+)*(?:i (?:just|am|'?m|have|'ve|ran|tried|see|saw|get"
+    r"|got|think i|wonder|noticed|still)|i'm|i've|it (?:still|says|seems|looks)|still|getting|right now|when i|if i|one more"
+    r"|question|any ideas?|what|why|how|where|can you|could you|let'?s|lets|please|try|add|create|run|check|write|look|fix"
+    r"|update|commit|push|show|read|find|go|implement|test)\b",
+    re.IGNORECASE,
+)
+"""What a person sees or wants done now."""
+CHOSEN = re.compile(r'"(?P<question>[^"\n]{3,400})"\s*=\s*"(?P<answer>[^"\n]{1,400})"')
+"""How the tools by which an agent asks write down what the person answered."""
+
+FEWEST_TERMS = 3
+"""Of a sentence; one with fewer says nothing by itself."""
+FEWEST_OWN_TERMS = 6
+"""Of what an agent says by itself, in one line."""
+REPEATED_SHARE, RESTATED_SHARE = 0.5, 0.35
+"""The share of an agent's words that the person must have said, for them to count as confirmed; less is enough where
+the agent says that it restates something."""
+RECENT_PROMPTS = 12
+"""Prompts whose words a restatement may repeat; what was said long before is about something else."""
+LONG_PROMPT = 700
+"""Characters; much of a longer prompt is pasted, so only its sentences with words of a ruling count."""
+LONGEST_LINE, LONGEST_ABOUT = 700, 240
+"""Characters of a conclusion, and of what it rules on."""
+SUMMARY_SENTENCES = 2
+"""Sentences of an agent's unconfirmed summary that are kept."""
+MOST_CONCLUSIONS, MOST_OWN = 30, 10
+"""Of a session, the last ones; and of those, how many an agent said by itself."""
+REPETITION = 0.85
+"""The share of a line's words in a later line, from which on it says nothing more."""
+OMISSION = " … "
+EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
+
+
+def find_conclusions(steps: Sequence[Observation], talk: Sequence[Message], files: "FilesByTurn") -> list[DigestLine]:
+    """Return the conclusions of a session in order, without those that a later one repeats."""
+    origins = WordOrigins(steps, (sentence for message in talk for sentence in message.sentences))
+    lines = sorted(
+        (*_find_rulings(talk, origins), *_find_restatements(talk, origins), *_find_choices(steps)),
+        key=lambda entry: entry[0],
+    )
+    placed = _drop_repeated([replace(line, files=files.find(index)) for index, line in lines])
+    own_lines = [line for line in placed if line.evidence is Evidence.AGENT][-MOST_OWN:]
+    return [line for line in placed if line.evidence is not Evidence.AGENT or line in own_lines][-MOST_CONCLUSIONS:]
+
+
+class FilesByTurn:
+    """The files that were changed in each turn of a session, by their paths from the directory of the session."""
+
+    def __init__(self, steps: Sequence[Observation], turn_starts: Iterable[int], directory: str) -> None:
+        self._starts = [*turn_starts]
+        self._prefix = directory.rstrip("/") + "/"
+        self._edits = [
+            (index, self.shorten(step.file))
+            for index, step in enumerate(steps)
+            if step.diff and step.file and not step.failed
+        ]
+
+    def shorten(self, file: str) -> str:
+        """Return the path of a file from the directory of the session."""
+        return file.removeprefix(self._prefix)
+
+    def find(self, index: int) -> tuple[str, ...]:
+        """Return the files that were changed in the turn of a step, each once."""
+        begin = max((start for start in self._starts if start <= index), default=0)
+        end = min((start for start in self._starts if start > index), default=sys.maxsize)
+        return self.find_between(begin, end)
+
+    def find_between(self, begin: int, end: int) -> tuple[str, ...]:
+        """Return the files that were changed between two steps, each once."""
+        return tuple(dict.fromkeys(file for place, file in self._edits if begin <= place < end))
+
+
+Placed = tuple[int, DigestLine]
+"""A line, and the position of the step that it quotes."""
+
+
+def _find_rulings(talk: Sequence[Message], origins: WordOrigins) -> Iterator[Placed]:
+    """Yield what the person ruled: answers to questions, objections, and rules."""
+    for place, message in enumerate(talk):
+        reply = talk[place - 1] if place and not talk[place - 1].is_persons else None
+        if not message.is_persons or _is_taken_back(talk, place):
+            continue
+        sentences = _select_rulings(message, reply)
+        own_words = [sentence for sentence in sentences if not origins.is_foreign(sentence, message.index)]
+        text = _join(own_words, message.sentences)
+        if len(extract_terms(text)) >= FEWEST_TERMS:
+            yield message.index, _make_line(message.step, text, Evidence.SAID, _find_subject(text, reply))
+
+
+def _select_rulings(message: Message, reply: Message | None) -> list[str]:
+    """Select what a message decides: all of an answer, of an objection or of a confirmation; of others, the rules."""
+    sentences = [s for s in message.sentences if not _is_question(s) and not ASIDE.match(s)]
+    rules = [s for s in sentences if RULING.search(s) and not SYMPTOM.match(s)]
+    if reply is None or len(message.step.text) > LONG_PROMPT:
+        return [s for s in rules if STANDING.search(s)]
+    reacts = AFFIRMATION.match(message.text) or OBJECTION.match(message.text)
+    if not _asks(reply) and not reacts:
+        return [s for s in sentences if not SYMPTOM.match(s)] if rules else []
+    # An answer to an offer to go on decides only what it adds.
+    return rules if _offers(reply) else [s for s in sentences if not SYMPTOM.match(s)]
+
+
+def _asks(reply: Message) -> bool:
+    """Whether a reply ends with a question to the person."""
+    return any(map(_is_question, reply.sentences[-3:]))
+
+
+def _offers(reply: Message) -> bool:
+    """Whether all that a reply asks at its end is whether to go on."""
+    questions = [*filter(_is_question, reply.sentences[-3:])]
+    return bool(questions) and all(map(OFFER.search, questions))
+
+
+def _find_subject(text: str, reply: Message | None) -> str:
+    """Return the sentences of a reply that a ruling is about: the question it answers, or what it shares words with."""
+    if reply is None:
+        return ""
+    questions = [*filter(_is_question, reply.sentences)]
+    if _asks(reply) and not _offers(reply):
+        place = reply.sentences.index(questions[-1])
+        # A short question stands on the sentence before it.
+        first = place - 1 if place and len(extract_terms(questions[-1])) < 2 * FEWEST_TERMS else place
+        return _cut(_strip_emphasis(" ".join(reply.sentences[first : place + 1])), LONGEST_ABOUT)
+    terms = extract_terms(text)
+    closest = max(reply.sentences, key=lambda sentence: measure_share(terms, sentence), default="")
+    return _cut(_strip_emphasis(closest), LONGEST_ABOUT) if measure_share(terms, closest) > 0 else ""
+
+
+def _find_restatements(talk: Sequence[Message], origins: WordOrigins) -> Iterator[Placed]:
+    """Yield what the agent said at the end of a turn: confirmed by the person, repeating the person, or its own."""
+    typed: list[str] = []
+    for place, message in enumerate(talk):
+        if message.is_persons:
+            typed.append(message.text)
+            continue
+        following = talk[place + 1] if place + 1 < len(talk) else None
+        is_last_of_turn = following is None or following.is_persons
+        if not is_last_of_turn or (following and OBJECTION.match(following.text)):
+            continue
+        own_words = [s for s in message.sentences if not origins.is_foreign(s, message.index)]
+        is_confirmed = following is not None and _confirms(following) and not _offers(message)
+        line = _read_restatement(message, own_words, " ".join(typed[-RECENT_PROMPTS:]), is_confirmed=is_confirmed)
+        if line:
+            yield message.index, line
+
+
+def _read_restatement(
+    message: Message, sentences: Sequence[str], typed: str, *, is_confirmed: bool
+) -> DigestLine | None:
+    """Make a line of what a message restates, else of what it found out; None if it does neither."""
+    opening = next((place for place, sentence in enumerate(sentences) if RESTATEMENT.match(sentence)), None)
+    if opening is not None:
+        # What follows "Final rule:" belongs to it.
+        restated = [s for s in sentences[opening:] if not _is_question(s) and not PLAN.match(s)]
+        if _says_enough(restated) and (
+            is_confirmed or measure_share(extract_terms(" ".join(restated)), typed) >= RESTATED_SHARE
+        ):
+            return _make_line(message.step, _join(restated, message.sentences), Evidence.CONFIRMED)
+    statements = [s for s in sentences if not REPORT.match(s) and not s.rstrip("*_ ").endswith(":")]
+    if not is_confirmed:
+        statements = [s for s in statements if not _is_question(s) and not PLAN.match(s)]
+    text = _join(statements, message.sentences)
+    if _says_enough(statements) and (is_confirmed or measure_share(extract_terms(text), typed) >= REPEATED_SHARE):
+        return _make_line(message.step, text, Evidence.CONFIRMED)
+    findings = [s for s in statements if _is_finding(s)][:SUMMARY_SENTENCES]
+    if findings:
+        return _make_line(message.step, _join(findings, message.sentences), Evidence.AGENT)
+    return None
+
+
+def _is_finding(sentence: str) -> bool:
+    """Whether an agent's own sentence gives a cause, a choice or a limit of something it names."""
+    is_telling = FINDING.search(sentence) or (RULE.search(sentence) and NAME.search(sentence))
+    is_statement = not _is_question(sentence) and not PLAN.match(sentence)
+    return bool(is_telling) and is_statement and len(extract_terms(sentence)) >= FEWEST_OWN_TERMS
+
+
+def _says_enough(sentences: Sequence[str]) -> bool:
+    return len(extract_terms(" ".join(sentences))) >= FEWEST_TERMS if sentences else False
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip("*_)\"' ").endswith("?")
+
+
+def _confirms(prompt: Message) -> bool:
+    is_settled = SETTLED.search(prompt.text) and not _is_question(prompt.text)
+    return bool(AFFIRMATION.match(prompt.text) or is_settled)
+
+
+def _is_taken_back(talk: Sequence[Message], place: int) -> bool:
+    later = [message for message in talk[place + 1 :] if message.is_persons][:2]
+    return any(TAKEN_BACK.match(message.text) for message in later)
+
+
+def _find_choices(steps: Sequence[Observation]) -> Iterator[Placed]:
+    """Yield what the person chose when a tool of the agent asked."""
+    for index, step in enumerate(steps):
+        if step.tool in ANSWER_TOOLS and not step.subagent:
+            for choice in CHOSEN.finditer(step.output):
+                yield index, _make_line(step, choice["answer"], Evidence.CONFIRMED, choice["question"])
+
+
+def _make_line(step: Observation, text: str, evidence: Evidence, about: str = "") -> DigestLine:
+    return DigestLine(
+        part=Part.CONCLUSION, evidence=evidence, event=EventId(step.source_id), at=step.at,
+        text=_cut(_strip_emphasis(text), LONGEST_LINE), about=about,
+    )  # fmt: skip
+
+
+def _join(selection: Sequence[str], sentences: Sequence[str]) -> str:
+    """Join sentences of a message, each once; a mark stands where others were left out between them."""
+    places = sorted({sentences.index(sentence) for sentence in selection})
+    gaps = [" " if after == before + 1 else OMISSION for before, after in pairwise(places)]
+    return "".join(sentences[place] + gap for place, gap in zip(places, [*gaps, ""], strict=True)) if places else ""
+
+
+def _strip_emphasis(text: str) -> str:
+    return EMPHASIS.sub("", text)
+
+
+def _cut(text: str, longest: int) -> str:
+    """Cut a text between words."""
+    return text if len(text) <= longest else text[: text.rfind(" ", 0, longest)].rstrip(" ,;:") + " …"
+
+
+def _drop_repeated(lines: Sequence[DigestLine]) -> list[DigestLine]:
+    """Leave out a line that a later one repeats."""
+    return [line for place, line in enumerate(lines) if not any(_repeats(later, line) for later in lines[place + 1 :])]
+
+
+def _repeats(later: DigestLine, line: DigestLine) -> bool:
+    return measure_share(extract_terms(line.text), later.text) >= REPETITION

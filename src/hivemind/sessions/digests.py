@@ -1,0 +1,120 @@
+"""Make the digest of a session from its log, by quotation alone: no sentence is ours, and no model is asked."""
+
+import re
+from collections.abc import Container, Iterator, Sequence
+
+from hivemind.context import Context, Progress, quietly
+from hivemind.model.commands import SessionRun, find_fixes, is_inspection, list_runs
+from hivemind.model.digest import Digest, DigestLine, Evidence, Part
+from hivemind.model.ids import EventId
+from hivemind.model.scope import Visibility
+from hivemind.model.session import Observation, Session
+from hivemind.sessions.conclusions import FilesByTurn, find_conclusions
+from hivemind.sessions.handover import LINE_CHARACTERS, MOST_REMEDIES, find_commits, find_open_points, find_requests
+from hivemind.sessions.talk import read_talk
+from hivemind.store.projections import digests, sessions
+from hivemind.text.clean import first_line
+from hivemind.text.cues import find_error_lines
+
+SYMBOL = re.compile(
+    r"^[-+ ][ \t]*(?:export |pub(?:\(\w+\))? |async |static |public |private |default |abstract )*"
+    r"(?:def|class|function|fn|func(?: \([^)]*\))?|interface|struct|enum|trait|type|impl) +(\w+)",
+    re.MULTILINE,
+)
+"""A definition in a line of a diff."""
+MOST_SYMBOLS, MOST_REQUESTS, MOST_LINES = 6, 5, 8
+"""Symbols of a changed file, later requests, and lines of any other part: a digest is read at a glance."""
+LONGEST_TASK = 600
+GIVEN_UP_RUNS = 2
+"""A command that failed at least so often and never passed is a dead end; one that failed once may have been a slip."""
+ARROW = " → "
+
+
+def catch_up(context: Context, active: Container[str] = (), progress: Progress = quietly) -> int:
+    """Make the digests of all sessions that wait for one and are not active; return how many were made."""
+    db = context.store.db
+    waiting = [session_id for session_id in digests.find_wanted(db) if session_id not in active]
+    everything = Visibility.of(context.repository, everywhere=True)
+    for number, session_id in enumerate(waiting, start=1):
+        session = sessions.get(db, session_id, everything)
+        digest = make_digest(session, sessions.read_observations(db, session))
+        with db.transaction():
+            digests.put(db, digest)
+        progress(number, len(waiting))
+    return len(waiting)
+
+
+def make_digest(session: Session, steps: Sequence[Observation]) -> Digest:
+    """Return the digest of a session: task, conclusions, fixes, dead ends, changes, commits, open points."""
+    talk = read_talk(steps)
+    files = FilesByTurn(steps, [message.index for message in talk if message.is_persons], session.directory)
+    runs = [*list_runs(steps)]
+    fixes = [*find_fixes(runs)]
+    parts = (
+        [*_quote_requests(steps)],
+        find_conclusions(steps, talk, files),
+        [_quote_fix(steps, failure, success, files) for failure, success in fixes][-MOST_LINES:],
+        [*_quote_dead_ends(runs)][-MOST_LINES:],
+        [*_quote_changes(steps, files)][-MOST_LINES:],
+        [_quote(Part.COMMIT, step, subject) for step, subject in find_commits(steps)][-MOST_LINES:],
+        [_quote(Part.OPEN, step, text) for step, text in find_open_points(steps)][:MOST_LINES],
+    )
+    return Digest(session_id=session.id, version=len(steps), lines=tuple(line for part in parts for line in part))
+
+
+def _quote(
+    part: Part, step: Observation, text: str, evidence: Evidence = Evidence.OBSERVED, files: tuple[str, ...] = ()
+) -> DigestLine:
+    line = first_line(text, LONGEST_TASK if part is Part.TASK else 2 * LINE_CHARACTERS)
+    return DigestLine(part=part, evidence=evidence, event=EventId(step.source_id), at=step.at, text=line, files=files)
+
+
+def _quote_requests(steps: Sequence[Observation]) -> Iterator[DigestLine]:
+    """Yield the task, and what it became: the last requests after it."""
+    requests = find_requests(steps)
+    for step in requests[:1]:
+        yield _quote(Part.TASK, step, " ".join(step.text.split()), Evidence.SAID)
+    for step in requests[1:][-MOST_REQUESTS:]:
+        yield _quote(Part.REQUEST, step, step.text, Evidence.SAID)
+
+
+def _quote_fix(
+    steps: Sequence[Observation], failure: SessionRun, success: SessionRun, files: FilesByTurn
+) -> DigestLine:
+    """Quote a command that failed, its error, and what was done until it passed."""
+    between = range(failure.index + 1, success.index)
+    commands = (steps[index].command.strip() for index in between if steps[index].command and not steps[index].failed)
+    acts = [first_line(act, LINE_CHARACTERS) for act in dict.fromkeys(commands) if not is_inspection(act)]
+    changed = files.find_between(failure.index, success.index)
+    remedies = (*acts[:MOST_REMEDIES], *changed[:MOST_REMEDIES], failure.command)
+    text = ARROW.join([f"`{failure.command}`", _find_error(failure.step), "; ".join(remedies)])
+    return _quote(Part.FIX, failure.step, text, files=changed)
+
+
+def _quote_dead_ends(runs: Sequence[SessionRun]) -> Iterator[DigestLine]:
+    """Yield the commands that failed more than once and never passed."""
+    for command in dict.fromkeys(run.command for run in runs):
+        own_runs = [run for run in runs if run.command == command]
+        if len(own_runs) >= GIVEN_UP_RUNS and all(run.has_failed for run in own_runs):
+            last = own_runs[-1]
+            yield _quote(Part.DEAD_END, last.step, ARROW.join([f"`{command}`", _find_error(last.step)]))
+
+
+def _find_error(step: Observation) -> str:
+    # The last line often says only that something failed, as that of make does.
+    lines = [*find_error_lines(step.output), *reversed(step.output.splitlines())]
+    return first_line(next((line for line in lines if line.strip()), ""), LINE_CHARACTERS)
+
+
+def _quote_changes(steps: Sequence[Observation], files: FilesByTurn) -> Iterator[DigestLine]:
+    """Yield each changed file once, at its last edit, with the symbols that its diffs define."""
+    edits: dict[str, list[Observation]] = {}
+    for step in steps:
+        if step.diff and step.file and not step.failed:
+            # Taken out and put back, so that the file moves to the end.
+            edits[step.file] = [*edits.pop(step.file, ()), step]
+    for file, own_edits in edits.items():
+        path = files.shorten(file)
+        symbols = dict.fromkeys(name for step in own_edits for name in SYMBOL.findall(step.diff))
+        names = f": {', '.join([*symbols][:MOST_SYMBOLS])}" if symbols else ""
+        yield _quote(Part.CHANGE, own_edits[-1], f"{path}{names}", files=(path,))

@@ -1,0 +1,91 @@
+"""Who first brought words into a session, so that nobody's repetition makes them more trusted."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+from hivemind.model.session import Observation, ObservationKind
+from hivemind.sessions.talk import split_typed
+from hivemind.text.search_terms import extract_terms, measure_share
+
+WORD = re.compile(r"[^\W_]+")
+RUN = 3
+"""Words in a row that are compared: two occur by chance, and four miss a sentence that changes every fourth word."""
+FOREIGN_SHARE = 0.4
+"""The share of a sentence's runs that tool output brought, from which on the sentence is tool output's."""
+RETOLD_SHARE, FEWEST_RETOLD = 0.6, 4
+"""The share, and the number, of a sentence's words in one paragraph from outside, from which on it retells it."""
+PARAGRAPH = re.compile(r"\n\s*\n")
+OUTSIDE = re.compile(r"web|fetch|search|browser|mcp|http|crawl|scrape", re.IGNORECASE)
+"""Names of tools that bring text from outside of the repository."""
+DOWNLOAD = re.compile(r"\b(?:curl|wget|gh|lynx|http)\s")
+LONGEST_PARAGRAPH = 1200
+ANSWER_TOOLS = frozenset({"AskUserQuestion", "ask_user", "request_user_input", "question", "ask_followup_question"})
+"""Tools whose output is what the person chose or typed."""
+
+Run = tuple[str, ...]
+
+
+class WordOrigins:
+    """Tells which sentences of a session came from tool output, a paste or a page, whoever repeats them."""
+
+    def __init__(self, steps: Sequence[Observation], sentences: Iterable[str]) -> None:
+        """Look only for the runs of these sentences, because a session has millions of others."""
+        self._wanted = set(chain.from_iterable(map(_list_runs, sentences)))
+        self._is_foreign: dict[Run, bool] = {}
+        self._paragraphs: list[tuple[int, str]] = []
+        self._typed: list[tuple[int, str]] = []
+        for index, step in enumerate(steps):
+            self._add(index, step)
+
+    def _add(self, index: int, step: Observation) -> None:
+        """Note who brought each run first: whoever repeats it later does not count."""
+        if step.seen is ObservationKind.PROMPT and not step.subagent:
+            typed = " ".join(split_typed(step.text))
+            self._typed.append((index, typed))
+            self._note(typed, is_foreign=False)
+            # What is left of a prompt was pasted, or written by the client.
+            self._note(step.text, is_foreign=True)
+            return
+        for own_text in (step.text, step.command, step.input, step.diff):
+            self._note(own_text, is_foreign=False)
+        if step.output and step.tool not in ANSWER_TOOLS:
+            self._note(step.output, is_foreign=True)
+            if OUTSIDE.search(step.tool) or DOWNLOAD.search(step.command):
+                self._paragraphs += ((index, paragraph) for paragraph in _split_paragraphs(step.output))
+
+    def _note(self, text: str, *, is_foreign: bool) -> None:
+        if text:
+            words = WORD.findall(text.lower())
+            for run in self._wanted.intersection(zip(words, words[1:], words[2:], strict=False)):
+                self._is_foreign.setdefault(run, is_foreign)
+
+    def is_foreign(self, sentence: str, index: int) -> bool:
+        """Whether a sentence that stands at a step repeats or retells what tool output or a paste brought."""
+        runs = _list_runs(sentence)
+        foreign_count = sum(self._is_foreign.get(run, False) for run in runs)
+        if runs and foreign_count >= FOREIGN_SHARE * len(runs):
+            return True
+        return bool(self._paragraphs) and self._retells(sentence, index)
+
+    def _retells(self, sentence: str, index: int) -> bool:
+        """Whether most words of a sentence stand in one paragraph from outside, and the person did not say them."""
+        terms = extract_terms(sentence)
+        if len(terms) < FEWEST_RETOLD:
+            return False
+        earlier = [paragraph for place, paragraph in self._paragraphs if place < index]
+        if all(measure_share(terms, paragraph) < RETOLD_SHARE for paragraph in earlier):
+            return False
+        typed = " ".join(text for place, text in self._typed if place <= index)
+        return measure_share(terms, typed) < RETOLD_SHARE
+
+
+def _list_runs(text: str) -> list[Run]:
+    words = WORD.findall(text.lower())
+    return list(zip(words, words[1:], words[2:], strict=False))
+
+
+def _split_paragraphs(text: str) -> Iterator[str]:
+    for paragraph in PARAGRAPH.split(text):
+        for start in range(0, len(paragraph), LONGEST_PARAGRAPH):
+            yield paragraph[start : start + LONGEST_PARAGRAPH]

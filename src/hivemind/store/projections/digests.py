@@ -1,0 +1,185 @@
+"""Digests of sessions, and which sessions wait for one.
+
+A follower makes them when a session rests (``sessions/digests.py``), because that takes longer than a write may. What
+was erased takes the digest of its session with it, and the follower makes another from what is left.
+"""
+
+import json
+from collections.abc import Collection, Iterable
+
+from hivemind.errors import AmbiguousId
+from hivemind.model.digest import Digest, DigestLine, Evidence, Part
+from hivemind.model.events import (
+    ConclusionForgotten,
+    ConclusionRestored,
+    Event,
+    MemoryErased,
+    ObservationCompleted,
+    ObservationMade,
+    ObservationsDropped,
+)
+from hivemind.model.ids import EventId, SessionId
+from hivemind.model.recall import Query
+from hivemind.model.scope import Visibility
+from hivemind.store.conditions import SESSION_VISIBLE, bind_sight
+from hivemind.store.database import Database, Row
+from hivemind.text.clean import first_line
+
+TABLES = ("forgotten_conclusions", "digests_wanted", "digest_lines", "digests")
+SCHEMA = """
+CREATE TABLE digests (
+    session_id TEXT PRIMARY KEY,
+    version INTEGER NOT NULL      -- how many observations it was made from
+) STRICT;
+CREATE TABLE digest_lines (
+    session_id TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    part TEXT NOT NULL,
+    evidence TEXT NOT NULL,
+    event TEXT NOT NULL,          -- the log entry that it quotes
+    at TEXT NOT NULL,
+    text TEXT NOT NULL,
+    about TEXT NOT NULL,
+    files TEXT NOT NULL,          -- a JSON list
+    PRIMARY KEY (session_id, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX digest_lines_event ON digest_lines (event);
+CREATE TABLE digests_wanted (session_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TABLE forgotten_conclusions (event TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+"""
+COLUMNS = "l.session_id, l.part, l.evidence, l.event, l.at, l.text, l.about, l.files"
+NOT_FORGOTTEN = "NOT EXISTS (SELECT 1 FROM forgotten_conclusions f WHERE f.event = l.event)"
+SPEAKING = tuple(part.value for part in (Part.CONCLUSION, Part.FIX, Part.DEAD_END))
+"""Parts that tell something to another session."""
+
+
+def apply(db: Database, event: Event) -> None:
+    """Note which sessions wait for a digest; erasures and deletions remove the digests that they concern."""
+    # A hub stores only what is the team's, and sessions never are.
+    if not db.HAS_SESSIONS:
+        return
+    match event.fact:
+        case ObservationMade(session_id=session_id) | ObservationCompleted(session_id=session_id):
+            db.execute("INSERT OR IGNORE INTO digests_wanted VALUES (?)", session_id)
+        case MemoryErased() | ObservationsDropped() as fact:
+            _remove(db, fact.bodies)
+        case ConclusionForgotten(observation=observation):
+            db.execute("INSERT OR IGNORE INTO forgotten_conclusions VALUES (?)", observation)
+        case ConclusionRestored(observation=observation):
+            db.execute("DELETE FROM forgotten_conclusions WHERE event = ?", observation)
+
+
+def _remove(db: Database, observation_ids: Iterable[str]) -> None:
+    # Before the table of observations is changed, which still says whose they were.
+    sql = "SELECT DISTINCT session_id FROM observations WHERE id IN (SELECT value FROM json_each(?))"
+    for (session_id,) in db.execute(sql, json.dumps(list(observation_ids))):
+        _delete(db, session_id)
+        db.execute("INSERT OR IGNORE INTO digests_wanted VALUES (?)", session_id)
+
+
+def _delete(db: Database, session_id: str) -> None:
+    db.execute("DELETE FROM digest_lines WHERE session_id = ?", session_id)
+    db.execute("DELETE FROM digests WHERE session_id = ?", session_id)
+
+
+def find_wanted(db: Database) -> list[SessionId]:
+    """Sessions that have no digest yet, or went on since theirs was made."""
+    sql = "SELECT session_id FROM digests_wanted ORDER BY session_id"
+    return [SessionId(row[0]) for row in db.execute(sql)] if db.HAS_SESSIONS else []
+
+
+def put(db: Database, digest: Digest) -> None:
+    """Store a digest in place of an earlier one, inside the caller's transaction."""
+    _delete(db, digest.session_id)
+    db.execute("DELETE FROM digests_wanted WHERE session_id = ?", digest.session_id)
+    db.execute("INSERT INTO digests VALUES (?, ?)", digest.session_id, digest.version)
+    db.many(
+        "INSERT INTO digest_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                digest.session_id, place, line.part, line.evidence, line.event, line.at, line.text, line.about,
+                json.dumps(line.files),
+            )
+            for place, line in enumerate(digest.lines)
+        ],
+    )  # fmt: skip
+
+
+def get(db: Database, session_id: str) -> Digest | None:
+    """The digest of a session, whoever may see it; None if it has none yet."""
+    row = db.one("SELECT version FROM digests WHERE session_id = ?", session_id) if db.HAS_SESSIONS else None
+    if row is None:
+        return None
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM digest_lines l WHERE l.session_id = ? AND {NOT_FORGOTTEN} ORDER BY l.place", session_id
+    )
+    return Digest(session_id=SessionId(session_id), version=row[0], lines=tuple(line for _, line in map(_parse, rows)))
+
+
+def read_speaking(db: Database, session_ids: Collection[str]) -> dict[str, list[DigestLine]]:
+    """The lines of sessions that tell something to another one, in order."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM digest_lines l WHERE l.session_id IN (SELECT value FROM json_each(?))"
+        f" AND l.part IN (SELECT value FROM json_each(?)) AND {NOT_FORGOTTEN} ORDER BY l.session_id, l.place",
+        json.dumps(list(session_ids)), json.dumps(SPEAKING),
+    )  # fmt: skip
+    lines: dict[str, list[DigestLine]] = {}
+    for session_id, line in map(_parse, rows):
+        lines.setdefault(session_id, []).append(line)
+    return lines
+
+
+def find_line(db: Database, prefix: str, sight: Visibility) -> tuple[SessionId, DigestLine] | None:
+    """The visible conclusion that quotes the entry with this id or prefix of an id, forgotten or not."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM digest_lines l JOIN sessions s ON s.id = l.session_id"
+        f" WHERE {SESSION_VISIBLE} AND l.event >= :prefix AND l.event < :end ORDER BY l.event, l.place LIMIT 10",
+        # Ids are hexadecimal, so "g" sorts after all that start with the prefix.
+        {**bind_sight(sight), "prefix": prefix, "end": f"{prefix}g"},
+    ) if prefix and db.HAS_SESSIONS else []  # fmt: skip
+    found = [_parse(row) for row in rows]
+    if len({line.event for _, line in found}) > 1:
+        raise AmbiguousId(prefix, [f"{line.event}  {first_line(line.text, 60)}" for _, line in found])
+    return next((entry for entry in found if entry[1].part is Part.CONCLUSION), found[0] if found else None)
+
+
+def is_forgotten(db: Database, event: EventId) -> bool:
+    """Whether a person has said that what an entry concludes must not be told."""
+    return db.one("SELECT 1 FROM forgotten_conclusions WHERE event = ?", event) is not None
+
+
+def is_empty(db: Database) -> bool:
+    """Whether no session has a digest; always on a hub."""
+    return not db.HAS_SESSIONS or db.one("SELECT 1 FROM digest_lines LIMIT 1") is None
+
+
+def find_about_files(db: Database, query: Query) -> list[tuple[SessionId, DigestLine]]:
+    """Visible lines that tell something and belong to turns that changed files, newest first."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM digest_lines l JOIN sessions s ON s.id = l.session_id WHERE {SESSION_VISIBLE}"
+        f" AND l.files <> '[]' AND l.part IN (SELECT value FROM json_each(:parts)) AND {NOT_FORGOTTEN}"
+        " ORDER BY l.at DESC LIMIT :limit",
+        {**bind_sight(query.sight), "parts": json.dumps(SPEAKING), "limit": query.limit},
+    ) if db.HAS_SESSIONS else []  # fmt: skip
+    return [_parse(row) for row in rows]
+
+
+def find_latest(db: Database, sight: Visibility, limit: int) -> list[tuple[SessionId, DigestLine]]:
+    """Visible lines that conclude or leave something open, of the sessions that were active last."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM digest_lines l JOIN (SELECT s.id, s.last_seen_at FROM sessions s"
+        f" JOIN digests d ON d.session_id = s.id WHERE {SESSION_VISIBLE} ORDER BY s.last_seen_at DESC LIMIT :limit) r"
+        f" ON r.id = l.session_id WHERE l.part IN ('conclusion', 'open') AND {NOT_FORGOTTEN}"
+        " ORDER BY r.last_seen_at DESC, l.session_id, l.place",
+        {**bind_sight(sight), "limit": limit},
+    ) if db.HAS_SESSIONS else []  # fmt: skip
+    return [_parse(row) for row in rows]
+
+
+def _parse(row: Row) -> tuple[SessionId, DigestLine]:
+    session_id, part, evidence, event, at, text, about, files = row
+    line = DigestLine(
+        part=Part(part), evidence=Evidence(evidence), event=EventId(event), at=at, text=text, about=about,
+        files=tuple(json.loads(files)),
+    )  # fmt: skip
+    return SessionId(session_id), line
