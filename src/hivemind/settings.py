@@ -7,7 +7,7 @@ import getpass
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -28,8 +28,16 @@ STORE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*){0,3}")
 
 
 # In the metadata of the field, so that `config` and the reference show the same sentence.
-def _define(default: Any, meaning: str) -> Any:
-    return field(default=default, metadata={"meaning": meaning})
+def _define(default: Any, meaning: str, choices: Iterable[str] = ()) -> Any:
+    return field(default=default, metadata={"meaning": meaning, "choices": tuple(choices)})
+
+
+class Unasked(StrEnum):
+    """What an agent is told without asking."""
+
+    ALL = "all"
+    REVIEWED = "reviewed"
+    NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +53,13 @@ class Settings:
     brief_tokens: int = _define(
         1200, "Maximum number of tokens in the brief at the start of a session and after compaction; 0 for no brief."
     )
-    prompt_tokens: int = _define(300, "Maximum number of tokens added to a prompt; 0 adds nothing.")
+    prompt_tokens: int = _define(400, "Maximum number of tokens added to a prompt; 0 adds nothing.")
+    unasked: str = _define(
+        "all",
+        "What an agent is told without asking: `all` for memories and what earlier sessions and commits say, "
+        "`reviewed` for memories alone, or `nothing`.",
+        choices=Unasked,
+    )
 
     action_tokens: int = _define(
         300, "Maximum number of tokens added at an action of an agent; 0 adds nothing at any action."
@@ -164,6 +178,9 @@ def parse_value(name: str, text: str) -> Any:
             limit = f"0 or more, of at most {LONGEST_NUMBER} digits"
             raise InvalidInput(f"{name} is a whole number, {limit}, not {text[:40]!r}; for example {default}")
         return int(text)
+    choices = next(setting.metadata.get("choices", ()) for setting in fields(Settings) if setting.name == name)
+    if choices and text not in choices:
+        raise InvalidInput(f"{name} is one of {', '.join(choices)}, not {text[:40]!r}")
     return text
 
 

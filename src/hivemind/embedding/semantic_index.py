@@ -104,6 +104,12 @@ class SemanticIndex:
         passages = session_passages.read_visible_vectors(db, query, self.embedder.name, likely)
         return {-key: cosine for key, cosine in _compute_cosines(passages, query_vector).items()}
 
+    def compare_talk(self, query: Query, passages: Sequence[session_passages.TalkPassage]) -> list[float]:
+        """Return the cosine between a question and each passage of a talk; 0 for those without a vector."""
+        vectors = [Vector(passage.key, passage.scale or 0.0, passage.numbers or b"") for passage in passages]
+        cosines = _compute_cosines(vectors, self._embed_query(query))
+        return [cosines.get(passage.key, 0.0) for passage in passages]
+
     def compare_task(self, db: Database, query: Query) -> tuple[dict[int, float], float]:
         """Return the cosines of the passages closest to a task, and how far a rule may be from it beside the usual."""
         vector, need = self.embedder.embed([name_concepts(query.text)])[0], 0.0

@@ -240,6 +240,10 @@ class PostgresIndex:
         """Return nothing: a hub has no sessions."""
         return []
 
+    def count_session_passages(self, words: Sequence[str]) -> dict[str, int]:
+        """Count none: a hub has no sessions."""
+        return dict.fromkeys(words, 0)
+
     def _uncount(self, passage: int) -> None:
         self._db.execute(UNCOUNT_STEMS, passage)
         self._db.execute("DELETE FROM word_counts WHERE doc = 0")

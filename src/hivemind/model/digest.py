@@ -54,6 +54,8 @@ class DigestLine:
     text: str
     about: str = ""
     """What a ruling rules on, quoted from the message it answers; empty if it stands alone."""
+    is_summary: bool = False
+    """Whether the agent put it as a summary of what was agreed, and the person confirmed it."""
     files: tuple[str, ...] = ()
     """Files that were changed in the same turn, from the top of the working tree where that is known."""
 

@@ -6,6 +6,7 @@ from typing import overload
 
 from hivemind.model.code import Callers, RelatedFile, SharedSession
 from hivemind.model.dataclass import dataclass
+from hivemind.model.digest import DigestLine
 from hivemind.model.events import Event
 from hivemind.model.ids import EventId, MemoryId, ReceiptId, SessionId, Timestamp
 from hivemind.model.memory import Kind, Memory, Status
@@ -133,12 +134,15 @@ class SessionHit:
     what: str
     """What it quotes: a prompt, a reply, a command, a failed command, or the name of an edited file."""
     text: str
+    """The passage that matches; empty where only conclusions are told."""
     score: float
     is_sure: bool = True
     """Whether it is to the point; otherwise it is only one of the closest."""
     labels: tuple[str, ...] = ()
-    """What a reader must know: that it is from another repository."""
+    """What a reader must know: that it is from another repository, or amends what was concluded before."""
     tokens: int = 0
+    conclusions: tuple[DigestLine, ...] = ()
+    """What the session concluded about the question, best first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

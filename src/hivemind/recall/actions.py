@@ -24,6 +24,7 @@ from hivemind.recall.ranking import rank
 from hivemind.recall.rendering import fit, make_fence_mark, render_entry
 from hivemind.recall.session_receipts import SessionReceipts
 from hivemind.recall.unasked_hits import find_for_prompt, find_standing, make_hit
+from hivemind.settings import Unasked
 from hivemind.store import log
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, sessions
@@ -149,7 +150,9 @@ class Actions:
     def _query(self, text: str, occasion: Occasion | None) -> Query | None:
         """Make the query for an occasion; None if the settings switch it off."""
         settings = self._context.settings
-        if settings.action_tokens < 1 or (occasion and occasion not in settings.actions.split()):
+        if settings.unasked == Unasked.NOTHING or settings.action_tokens < 1:
+            return None
+        if occasion and occasion not in settings.actions.split():
             return None
         return self._context.query(text, max_tokens=settings.action_tokens, statuses=(Status.ACTIVE,))
 

@@ -14,11 +14,12 @@ from hivemind.context import Context
 from hivemind.errors import StoreError, Unavailable
 from hivemind.model.dataclass import dataclass
 from hivemind.model.memory import Memory, Status
-from hivemind.model.recall import Hit, Occasion, Query, Recall, Signal
+from hivemind.model.recall import Hit, Occasion, Query, Recall, SessionHit, Signal
 from hivemind.model.scope import Visibility
+from hivemind.recall import experience
 from hivemind.recall.answer import Answers, say_if_behind
 from hivemind.recall.conflicting_hits import drop_last, join_sides, mark_conflicts, put_newer_first
-from hivemind.recall.rendering import count_tokens, fit, make_fence_mark, render_entry
+from hivemind.recall.rendering import count_tokens, fit, make_fence_mark, render_entry, render_session_entry
 from hivemind.recall.session_receipts import SessionReceipts
 from hivemind.recall.unasked_hits import (
     FRAME_TOKENS,
@@ -28,10 +29,13 @@ from hivemind.recall.unasked_hits import (
     find_standing,
     fit_shares,
     make_hit,
+    may_concern,
 )
-from hivemind.store.projections import memories, receipts
+from hivemind.settings import Unasked
+from hivemind.store.projections import digests, memories, receipts
 from hivemind.text.clean import validate_text
 from hivemind.text.fence import UNASKED_NOTE, wrap_in_fence
+from hivemind.text.prose import split_typed
 
 UNASKED_SECONDS = 0.1
 """Processor time for checking code where nobody has asked us."""
@@ -40,6 +44,11 @@ STALE_IDS = "in doubt"
 """The name under which the code index keeps the memories that were stale at the last look."""
 LONGEST_PROMPT = 2000
 """Characters of a prompt that are looked at: the task stands at its beginning."""
+EXPERIENCE_TOKENS, FEWEST_EXPERIENCE_TOKENS = 300, 80
+"""Tokens for what sessions concluded about a prompt or task; with fewer, no conclusion fits."""
+LATEST_SHARE = 6
+"""The part of a brief, one in so many, for what the last sessions concluded and left open."""
+FROM_EXPERIENCE = "From earlier sessions here:"
 MORE = "the `recall` tool or `hivemind recall QUESTION`."
 
 
@@ -63,7 +72,7 @@ class Briefs:
 
     def make(self) -> Recall:
         """Return the brief of this repository; empty if the session got it already."""
-        context, budget = self._context, self._context.settings.brief_tokens
+        context, budget = self._context, self._get_budget(self._context.settings.brief_tokens)
         query = context.query(limit=1, max_tokens=max(budget, 1))
         # A brief is the only receipt without a question; hooks of one session may ask twice.
         if budget < 1 or any(not line.query for line in self._receipts.list_shown()):
@@ -73,18 +82,21 @@ class Briefs:
         standing = mark_stale(context, find_standing(context.store.db, query), query, end)
         standing_ids = {hit.memory.id for hit in standing}
         stale = [hit for hit in self._find_stale(query, standing, end) if hit.memory.id not in standing_ids]
-        room = query.max_tokens - FRAME_TOKENS
+        latest = self._find_latest(query, standing)
+        room = query.max_tokens - FRAME_TOKENS - sum(hit.tokens for hit in latest)
         # At most a third for doubts: they warn, but the brief is there for what holds.
         first = fit(_leave_out_disputed(stale), MOST_DOUBTS, room // 3)
         shown_ids = standing_ids | {hit.memory.id for hit in first}
         earlier = self._find_told_before_compaction(query, shown_ids, end)
         first += fit(_leave_out_disputed(earlier), MOST_DOUBTS, room // 3)
         hits = (*first, *fit_shares(standing, room - sum(hit.tokens for hit in first)))
-        return self._render(query, hits, more=len(first) + len(standing) - len(hits), is_unasked=True)
+        return self._render(
+            query, hits, more=len(first) + len(standing) - len(hits), is_unasked=True, session_hits=latest
+        )
 
     def make_for_prompt(self, prompt: str) -> Recall:
-        """Return memories that match a prompt and that this session did not get yet."""
-        context, budget = self._context, self._context.settings.prompt_tokens
+        """Return memories that match a prompt, and what sessions concluded about it, unless this session got them."""
+        context, budget = self._context, self._get_budget(self._context.settings.prompt_tokens)
         text = prompt.strip()[:LONGEST_PROMPT]
         query = context.query(text, max_tokens=max(budget, 1))
         if budget < 1 or not text:
@@ -92,7 +104,39 @@ class Briefs:
         hits = find_for_prompt(
             context.store.db, query, self._receipts.list_told_ids(), lambda: context.embedder.meaning
         )
-        return self._render(query, mark_stale(context, hits, query), is_unasked=True)
+        marked_hits = mark_stale(context, hits, query)
+        room = query.max_tokens - FRAME_TOKENS - count_entry_tokens(marked_hits)
+        told = self._find_experience(query, min(room, EXPERIENCE_TOKENS))
+        return self._render(query, marked_hits, is_unasked=True, session_hits=told)
+
+    def _get_budget(self, tokens: int) -> int:
+        """Return how many tokens may be told unasked; none if the settings say so."""
+        return 0 if self._context.settings.unasked == Unasked.NOTHING else tokens
+
+    @property
+    def _tells_experience(self) -> bool:
+        return self._context.settings.unasked == Unasked.ALL and self._context.store.db.HAS_SESSIONS
+
+    def _find_experience(self, query: Query, max_tokens: int) -> tuple[SessionHit, ...]:
+        """Find what sessions concluded about a prompt, if any have and it is as good as certain."""
+        context, db = self._context, self._context.store.db
+        typed = " ".join(split_typed(query.text))
+        if max_tokens < FEWEST_EXPERIENCE_TOKENS or not self._tells_experience or digests.is_empty(db):
+            return ()
+        about = replace(query, text=typed, max_tokens=max_tokens, statuses=())
+        # Loading the model takes as long as everything else, so the words decide whether it is worth it.
+        if not may_concern(db, about) or (meaning := context.embedder.meaning) is None:
+            return ()
+        own_session = {context.author.session_id}
+        return experience.find_for_prompt(db, about, meaning, self._receipts.list_told_passages(), own_session)
+
+    def _find_latest(self, query: Query, standing: Iterable[Hit]) -> tuple[SessionHit, ...]:
+        """Find what the last sessions here concluded and left open, without what a memory says already."""
+        if not self._tells_experience:
+            return ()
+        own_session, max_tokens = self._context.author.session_id, query.max_tokens // LATEST_SHARE
+        texts = [hit.passage for hit in standing]
+        return experience.find_latest(self._context.store.db, replace(query, max_tokens=max_tokens), own_session, texts)
 
     def make_for_task(self, task: str, files: Sequence[str]) -> Recall:
         """Return memories about a task and its files, then the rest of the brief that the session did not get yet."""
@@ -113,7 +157,16 @@ class Briefs:
         # What fits the task comes first; the rest of the brief shares what is left.
         first = fit(in_order, len(in_order) + 1, room)
         others = mark_stale(context, [hit for hit in standing if hit.memory.id not in in_order_ids], query)
-        return self._render(query, (*first, *fit_shares(others, room - sum(hit.tokens for hit in first))), asked_ids)
+        hits = (*first, *fit_shares(others, room - sum(hit.tokens for hit in first)))
+        told = self._find_for_task(query) if task.strip() else ()
+        return self._render(query, hits, asked_ids, session_hits=told)
+
+    def _find_for_task(self, query: Query) -> tuple[SessionHit, ...]:
+        """Find what sessions concluded about a task; the agent asked, so the best there is."""
+        context, db = self._context, self._context.store.db
+        about = replace(query, max_tokens=EXPERIENCE_TOKENS)
+        found = experience.find_experience(db, about, context.embedder.meaning, {context.author.session_id})
+        return experience.show(db, about, context.embedder.meaning, found, {context.author.session_id})
 
     def _find_stale(self, query: Query, judged_hits: Iterable[Hit], end: float) -> tuple[Hit, ...]:
         """Find memories whose code changed by commits since the last brief, or was stale already then."""
@@ -167,6 +220,7 @@ class Briefs:
         more: int = 0,
         *,
         is_unasked: bool = False,
+        session_hits: tuple[SessionHit, ...] = (),
     ) -> Recall:
         """Render the hits that fit the budget and record a receipt."""
         hits = mark_conflicts(mark_unasked(hits) if is_unasked else hits)
@@ -174,9 +228,13 @@ class Briefs:
         while hits and count_entry_tokens(hits) > query.max_tokens - FRAME_TOKENS:
             shorter = drop_last(hits)
             hits, more = shorter, more + len(hits) - len(shorter)
-        answer = self._receipts.record(Recall(query=query, hits=hits, text=""), is_unasked=is_unasked)
-        frame = Frame(mark=make_fence_mark(self._context.store.secret, hits), receipt=answer.receipt or "", more=more)
-        return say_if_behind(self._context, replace(answer, text=render_brief(hits, frame, asked_ids=asked_ids)))
+        hits = tuple(experience.label_contradicted(hits, session_hits))
+        answer = Recall(query=query, hits=hits, text="", session_hits=session_hits)
+        answer = self._receipts.record(answer, is_unasked=is_unasked)
+        mark = make_fence_mark(self._context.store.secret, hits, session_hits)
+        frame = Frame(mark=mark, receipt=answer.receipt or "", more=more)
+        text = render_brief(hits, frame, asked_ids=asked_ids, session_hits=session_hits)
+        return say_if_behind(self._context, replace(answer, text=text))
 
 
 def mark_stale(context: Context, hits: Iterable[Hit], query: Query, end: float | None = None) -> tuple[Hit, ...]:
@@ -201,14 +259,21 @@ def mark_unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     return tuple(replace(hit, signals=(signal, *hit.signals)) for hit in hits)
 
 
-def render_brief(hits: Sequence[Hit], frame: Frame, *, asked_ids: Sequence[str] = ()) -> str:
-    """Render the brief: memories in ``asked_ids`` first, best first, then by kind and age, then those in doubt."""
-    if not hits:
+def render_brief(
+    hits: Sequence[Hit], frame: Frame, *, asked_ids: Sequence[str] = (), session_hits: Sequence[SessionHit] = ()
+) -> str:
+    """Render the brief: memories in ``asked_ids`` first, best first, then by kind and age, then those in doubt.
+
+    What sessions concluded comes last.
+    """
+    if not hits and not session_hits:
         return ""
     requested = [hit for hit in hits if hit.memory.id in asked_ids]
     standing = sorted((hit for hit in hits if hit.memory.id not in asked_ids), key=_make_order_key)
     # No headings and no kinds: they cost tokens, and a model solves as much without them.
     entries = [render_entry(hit, with_kind=False) for hit in put_newer_first([*requested, *standing])]
+    if session_hits:
+        entries += [FROM_EXPERIENCE, *map(render_session_entry, session_hits)]
     more = f"{frame.more} more that did not fit" if frame.more else "More"
     return wrap_in_fence(UNASKED_NOTE, "\n".join([*entries, f"{more}: {MORE} Receipt {frame.receipt}"]), frame.mark)
 

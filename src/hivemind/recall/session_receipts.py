@@ -1,15 +1,16 @@
 """Receipts: record what a session is shown, and read it, so that nothing is told twice."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from hivemind.context import Context
 from hivemind.errors import StoreUnwritable
 from hivemind.model.events import Event, MemoriesRecalled, ShownMemory, ShownSessionPassage
-from hivemind.model.ids import ReceiptId
-from hivemind.model.recall import Occasion, Recall, Receipt, WaitingSession
+from hivemind.model.ids import EventId, ReceiptId
+from hivemind.model.recall import Occasion, Recall, Receipt, SessionHit, WaitingSession
 from hivemind.model.scope import Scope, Visibility
+from hivemind.recall.rendering import count_tokens, render_conclusion
 from hivemind.store.database import READER_SECONDS
 from hivemind.store.projections import receipts, sessions
 
@@ -40,10 +41,7 @@ class SessionReceipts:
         fact = MemoriesRecalled(
             query=answer.query.text, shown=lines, session_id=context.author.session_id, is_unasked=is_unasked,
             occasion=occasion.value if occasion else "",
-            sessions=tuple(
-                ShownSessionPassage(session_id=hit.session_id, observation=hit.observation, tokens=hit.tokens)
-                for hit in answer.session_hits
-            ),
+            sessions=tuple(passage for hit in answer.session_hits for passage in _list_passages(hit)),
         )  # fmt: skip
         # A receipt is the person's own, whatever was recalled.
         event = context.factory.event(fact, Scope.USER, "")
@@ -70,6 +68,21 @@ class SessionReceipts:
         # A subagent has a context of its own.
         return tuple(line.memory_id for line in self.list_shown() if line.occasion != Occasion.SUBAGENT)
 
+    def list_told_passages(self) -> set[EventId]:
+        """List the observations of other sessions that this session was shown since its last compaction."""
+        db, session = self._context.store.db, self._context.author.session_id
+        told = (
+            receipts.find_told_passages(db, session, sessions.find_last_compaction(db, session)) if session else set()
+        )
+        waiting = self.read_waiting()
+        facts = (event.fact for event in waiting.receipts) if waiting else ()
+        return told | {
+            EventId(passage.observation)
+            for fact in facts
+            if isinstance(fact, MemoriesRecalled)
+            for passage in fact.sessions
+        }
+
     def list_shown(self) -> Sequence[Receipt]:
         """List what this session was shown since its last compaction."""
         db, session = self._context.store.db, self._context.author.session_id
@@ -91,3 +104,13 @@ class SessionReceipts:
         if context.home is None or not context.has_waiting_lines:
             return None
         return context.spool.read_session(str(context.home), context.author.session_id)
+
+
+def _list_passages(hit: SessionHit) -> Iterator[ShownSessionPassage]:
+    """Yield what a hit shows of a session: its conclusions, each by itself, and the passage that matches."""
+    costs = [count_tokens(render_conclusion(line)) for line in hit.conclusions]
+    for line, cost in zip(hit.conclusions, costs, strict=True):
+        yield ShownSessionPassage(session_id=hit.session_id, observation=line.event, tokens=cost)
+    if hit.text:
+        rest = max(hit.tokens - sum(costs), 0)
+        yield ShownSessionPassage(session_id=hit.session_id, observation=hit.observation, tokens=rest)

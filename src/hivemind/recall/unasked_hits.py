@@ -21,9 +21,9 @@ from hivemind.recall.conflicting_hits import join_sides
 from hivemind.recall.ranking import build_labels, load_hits, rank
 from hivemind.recall.rendering import fit
 from hivemind.store.database import Database
-from hivemind.store.projections import memories, receipts, sessions
+from hivemind.store.projections import memories, receipts, session_passages, sessions
 from hivemind.text.clean import first_line
-from hivemind.text.search_terms import extract_terms, measure_coverage
+from hivemind.text.search_terms import extract_terms, find_shared, measure_coverage
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
@@ -81,6 +81,8 @@ UNASKED_MARGIN = 0.04
 CLOSE_TO_BEST, MOST_RULES = 0.13, 3
 """Others are shown too if their cosine is nearly that of the best: the right one is first for 54 % of the tasks of
 part A, among the first three for 86 %."""
+FEWEST_SESSION_TERMS, FEWEST_SESSION_WORDS = 5, 3
+"""Words of a prompt, and words that a passage of a session must share with it, before the model is loaded."""
 COMPARED_PASSAGES = 20
 """How many of the closest are loaded; several may belong to one memory or have been shown already."""
 
@@ -252,6 +254,16 @@ def _is_near(cosine: float, word_share: float, size: int) -> bool:
 def _share_words(query: Query, candidates: Sequence[Candidate]) -> bool:
     terms = extract_terms(query.text)
     return any(count >= FEWEST_SHARED_WORDS for count in _count_shared_words(terms, candidates))
+
+
+def may_concern(db: Database, query: Query) -> bool:
+    """Whether a passage of a session shares enough words with a prompt for its meaning to be worth comparing."""
+    terms = extract_terms(query.text)
+    if len(terms) < FEWEST_SESSION_TERMS:
+        return False
+    keys = db.index.search_sessions(query, COMPARED_PASSAGES)
+    passages = session_passages.read_visible(db, query, keys).values()
+    return any(len(find_shared(terms, passage.text)) >= FEWEST_SESSION_WORDS for passage in passages)
 
 
 def _count_shared_words(terms: list[str], candidates: Iterable[Candidate]) -> Iterator[int]:

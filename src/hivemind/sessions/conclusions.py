@@ -15,12 +15,14 @@ from hivemind.model.ids import EventId
 from hivemind.model.session import Observation
 from hivemind.sessions.talk import OBJECTION, TAKEN_BACK, Message
 from hivemind.sessions.word_origins import ANSWER_TOOLS, WordOrigins
+from hivemind.text.clean import cut_between_words
 from hivemind.text.search_terms import extract_terms, measure_share
 
 AFFIRMATION = re.compile(
-    r"\A\W*(?:yes|yep|yeah|yup|exactly|precisely|right|correct|agreed|confirmed|indeed|absolutely|true"
+    r"\A\W*(?:yes|yep|yeah|yup|exactly|precisely|right(?! now)|correct(?! the| this| it)|agreed|confirmed|indeed"
+    r"|absolutely(?! not)"
     r"|that(?:'s| is) (?:it|right|correct|exactly|the (?:rule|policy|plan|decision|one|way|idea)|what i (?:want|mean)"
-    r"|how)|both|genau|richtig|stimmt|ja|oui|exact|sí|si|exacto|sim|exato)\b",
+    r"|how)|genau|richtig|stimmt|ja|oui|exact|sí|si|exacto|sim|exato)\b",
     re.IGNORECASE,
 )
 """How people begin when they confirm the point; "ok, thanks" and "great" speak of the work, and confirm nothing."""
@@ -37,12 +39,19 @@ RESTATEMENT = re.compile(
 )
 """How agents begin when they say again what was agreed."""
 FINDING = re.compile(
-    r"\broot cause|\bturns? out\b|\bthe (?:\w+ )?(?:issue|problem|bug|cause|culprit|reason|failure|error)s? (?:is|was|were)\b"
+    r"\broot cause|\bturns? out\b|\bthe (?:\w+ )?(?:issue|problem|bug|cause|culprit|reason|failure|error)s? (?:is|was"
+    r"|were)\b"
     r"|\bbecause\b(?!:)|\bthe fix (?:is|was)\b|\bcaused by\b|\bwhich is why\b|\bthat(?:'s| is) why\b"
     r"|\b(?:deliberately|intentionally|by design|pre-existing)\b",
     re.IGNORECASE,
 )
 """Words of a cause or a choice."""
+CAUSE = re.compile(
+    r"\broot cause|\bturns? out\b|\bthe (?:\w+ )?(?:issue|problem|bug|cause|culprit|reason)s? (?:is|was|were)\b"
+    r"|\bcaused by\b",
+    re.IGNORECASE,
+)
+"""Words with which an agent says what was wrong."""
 RULE = re.compile(
     r"\b(?:must(?:n't| not)?|never|always|no longer|only (?:if|when|for)|instead of|rather than|cannot|can't|won't"
     r"|doesn't (?:support|work|exist)|does not (?:support|work|exist)|not supported|requires?|so that|by default)\b",
@@ -59,18 +68,22 @@ PLAN = re.compile(
 )
 """What somebody is about to do, or offers: no conclusion, unless the person agrees."""
 OFFER = re.compile(
-    r"\b(?:would you like|(?:do you )?want (?:me|to)|shall (?:i|we)|should i (?:go|proceed|start|continue|implement|commit|add"
+    r"\b(?:would you like|(?:do you )?want (?:me|to)|shall (?:i|we)|should i (?:go|proceed|start|continue|implement"
+    r"|commit|add"
     r"|create|fix|run|do|make|apply|update|write|push)|ready to|(?:may|can) i|let me know)\b",
     re.IGNORECASE,
 )
 """Questions whether to go on, which decide nothing about the work."""
 REPORT = re.compile(
-    r"\A\W*(?:all (?:\w+ )?(?:tests?|checks?)|tests? (?:pass|are)|done\b|build (?:succe|pass)|here(?:'s| is| are)"
+    r"\A\s*(?:[✅☑✔🎉]|\[[ xX]\])|\A\W*(?:all (?:\w+ )?(?:tests?|checks?)|tests? (?:pass|are)|done\b"
+    r"|build (?:succe|pass)|here(?:'s| is| are)|\w+ing (?:the|a|all|up|it|new)\b"
     r"|let me know|feel free|you(?:'re| are) (?:absolutely )?(?:right|welcome)|good (?:catch|point|question|idea)"
-    r"|great|thanks|thank you|sorry|apologies|happy to|no response|looking at|checking|running|this (?:is|confirms|gives"
+    r"|great|thanks|thank you|sorry|apologies|happy to|no response|looking at|checking|running|this (?:is|confirms"
+    r"|gives"
     r"|ensures|makes)"
     # What was done, which the changes show: "Added …", "I've updated …", "✅ Fixed …".
-    r"|(?:i(?:'ve| have)? (?:also |now |successfully )?|we(?:'ve| have)? |now |successfully )?(?!need|based|used|supposed)"
+    r"|(?:i(?:'ve| have)? (?:also |now |successfully )?|we(?:'ve| have)? |now |successfully )?(?!need|based|used"
+    r"|supposed)"
     r"(?:\w{3,}ed|built|wrote|made|ran|set up|rebuilt)\b)",
     re.IGNORECASE,
 )
@@ -82,8 +95,19 @@ RULING = re.compile(
     re.IGNORECASE,
 )
 """Words of a ruling, rather than of a request that ends with the task."""
+OPINION = re.compile(
+    r"\A\W*(?:(?:ok|so|yeah|yes|no|and|but|then|well|hm+|nah|actually|alright)[,. ]+)*"
+    r"(?:i(?:'d| would)? (?:think|like|prefer|favou?r|agree|vote|say|mean|want|don'?t (?:think|like|want|see))\b"
+    r"|let'?s (?:just )?(?:have|use|keep|go|not|stick|make|call|leave|drop|only|do|say|roll|move|switch|start)\b"
+    r"|(?:so )?we (?:could|can|should|will|'ll|need|want|don'?t|have)\b|option \w\b|[a-d1-5][.)](?:\s|\Z)"
+    r"|the (?:first|second|third|last|latter|former)\b"
+    r"|both\b|maybe we\b)",
+    re.IGNORECASE,
+)
+"""How people begin when they choose or think aloud with the agent."""
 STANDING = re.compile(
-    r"\b(?:should|must|shall|may|can|need to|have to) (?:never|always|only|not)\b|\b(?:must|from now on|going forward)\b"
+    r"\b(?:should|must|shall|may|can|need to|have to) (?:never|always|only|not)\b|\b(?:must|from now on"
+    r"|going forward)\b"
     r"|\A\W*(?:please )?(?:never|always|do not|don'?t|only)\b",
     re.IGNORECASE,
 )
@@ -91,23 +115,37 @@ STANDING = re.compile(
 ASIDE = re.compile(
     r"\A\W*(?:ok(?:ay)?|thanks?|thank you|great|perfect|cool|nice|sure|good|awesome|please|continue|go (?:ahead|on)"
     r"|proceed|lgtm|hi|hello|hey|run|commit|push|try again|retry|done|next|yes|no|yep|do (?:it|so|that))\b"
-    r"(?:\W+(?:it|that|so|do|and|please|plz|go|ahead|on|with|then|now|yes|the|this|ok|thanks|commit|push|continue|add))*\W*\Z",
+    r"(?:\W+(?:it|that|so|do|and|please|plz|go|ahead|on|with|then|now|yes|the|this|ok|thanks|commit|push|continue"
+    r"|add))*\W*\Z",
     re.IGNORECASE,
 )
 """Words that only tell the agent to go on."""
 SYMPTOM = re.compile(
-    r"\A\W*(?:(?:ok|so|but|hm+|and|now|well|also|the|these|those|this)[,. ]+)*(?:i (?:just|am|'?m|have|'ve|ran|tried|see|saw|get"
-    r"|got|think i|wonder|noticed|still)|i'm|i've|it (?:still|says|seems|looks)|still|getting|right now|when i|if i|one more"
-    r"|question|any ideas?|what|why|how|where|can you|could you|let'?s|lets|please|try|add|create|run|check|write|look|fix"
+    r"\A\W*(?:(?:ok|so|but|hm+|and|now|well|also|the|these|those|this)[,. ]+)*(?:i (?:just|am|'?m|have|'ve|ran|tried"
+    r"|see|saw|get"
+    r"|got|think i|wonder|noticed|still)|i'm|i've|it (?:still|says|seems|looks)|still|getting|right now|when i|if i"
+    r"|one more"
+    r"|question|any ideas?|what|why|how|where|can you|could you|let'?s|lets|please|try|add|create|run|check|write"
+    r"|look|fix"
     r"|update|commit|push|show|read|find|go|implement|test)\b",
     re.IGNORECASE,
 )
 """What a person sees or wants done now."""
+FOR_NOW = re.compile(
+    r"\b(?:don'?t|do not|no) (?:\w+ ){0,2}(?:code|coding|implement|changes?|edits?|write|start)\b[^.]*\b(?:yet|now)\b"
+    r"|\b(?:talk|walk) me through|\brubber duck|\bfor now\b|\bthink (?:hard|deep)",
+    re.IGNORECASE,
+)
+"""How to go on with this task, which says nothing to another."""
+CHOICES = re.compile(r"^\W*(?:option|approach|alternative) [A-D1-5]\b", re.IGNORECASE | re.MULTILINE)
+"""Options that an agent lists for the person."""
 CHOSEN = re.compile(r'"(?P<question>[^"\n]{3,400})"\s*=\s*"(?P<answer>[^"\n]{1,400})"')
 """How the tools by which an agent asks write down what the person answered."""
 
 FEWEST_TERMS = 3
 """Of a sentence; one with fewer says nothing by itself."""
+FEWEST_WORDS, FEWEST_ANSWER_WORDS = 6, 4
+"""Of what a person ruled, by itself and with what it rules on."""
 FEWEST_OWN_TERMS = 6
 """Of what an agent says by itself, in one line."""
 REPEATED_SHARE, RESTATED_SHARE = 0.5, 0.35
@@ -180,27 +218,36 @@ def _find_rulings(talk: Sequence[Message], origins: WordOrigins) -> Iterator[Pla
             continue
         sentences = _select_rulings(message, reply)
         own_words = [sentence for sentence in sentences if not origins.is_foreign(sentence, message.index)]
-        text = _join(own_words, message.sentences)
-        if len(extract_terms(text)) >= FEWEST_TERMS:
-            yield message.index, _make_line(message.step, text, Evidence.SAID, _find_subject(text, reply))
+        text, about = _join(own_words, message.sentences), _find_subject(" ".join(own_words), reply)
+        if _count_words(text) >= (FEWEST_ANSWER_WORDS if about else FEWEST_WORDS):
+            yield message.index, _make_line(message.step, text, Evidence.SAID, about)
 
 
 def _select_rulings(message: Message, reply: Message | None) -> list[str]:
     """Select what a message decides: all of an answer, of an objection or of a confirmation; of others, the rules."""
-    sentences = [s for s in message.sentences if not _is_question(s) and not ASIDE.match(s)]
+    sentences = [s for s in message.sentences if not _is_question(s) and not _is_aside(s)]
     rules = [s for s in sentences if RULING.search(s) and not SYMPTOM.match(s)]
     if reply is None or len(message.step.text) > LONG_PROMPT:
         return [s for s in rules if STANDING.search(s)]
-    reacts = AFFIRMATION.match(message.text) or OBJECTION.match(message.text)
+    opinions = [s for s in sentences if OPINION.match(s)]
+    reacts = AFFIRMATION.match(message.text) or OBJECTION.match(message.text) or opinions
     if not _asks(reply) and not reacts:
         return [s for s in sentences if not SYMPTOM.match(s)] if rules else []
     # An answer to an offer to go on decides only what it adds.
-    return rules if _offers(reply) else [s for s in sentences if not SYMPTOM.match(s)]
+    if _offers(reply) and not opinions:
+        return rules
+    return [s for s in sentences if s in opinions or not SYMPTOM.match(s)]
+
+
+def _is_aside(sentence: str) -> bool:
+    """Whether a sentence only tells the agent to go on, or how, or that it is right, which confirms what it said."""
+    only_affirms = AFFIRMATION.match(sentence) and _count_words(sentence) < FEWEST_WORDS
+    return bool(ASIDE.match(sentence) or FOR_NOW.search(sentence) or SETTLED.search(sentence) or only_affirms)
 
 
 def _asks(reply: Message) -> bool:
-    """Whether a reply ends with a question to the person."""
-    return any(map(_is_question, reply.sentences[-3:]))
+    """Whether a reply ends with a question to the person, or gives them a choice."""
+    return any(map(_is_question, reply.sentences[-3:])) or bool(CHOICES.search(reply.step.text))
 
 
 def _offers(reply: Message) -> bool:
@@ -214,14 +261,14 @@ def _find_subject(text: str, reply: Message | None) -> str:
     if reply is None:
         return ""
     questions = [*filter(_is_question, reply.sentences)]
-    if _asks(reply) and not _offers(reply):
+    if questions and _asks(reply) and not _offers(reply):
         place = reply.sentences.index(questions[-1])
         # A short question stands on the sentence before it.
         first = place - 1 if place and len(extract_terms(questions[-1])) < 2 * FEWEST_TERMS else place
-        return _cut(_strip_emphasis(" ".join(reply.sentences[first : place + 1])), LONGEST_ABOUT)
+        return cut_between_words(_strip_emphasis(" ".join(reply.sentences[first : place + 1])), LONGEST_ABOUT)
     terms = extract_terms(text)
     closest = max(reply.sentences, key=lambda sentence: measure_share(terms, sentence), default="")
-    return _cut(_strip_emphasis(closest), LONGEST_ABOUT) if measure_share(terms, closest) > 0 else ""
+    return cut_between_words(_strip_emphasis(closest), LONGEST_ABOUT) if measure_share(terms, closest) > 0 else ""
 
 
 def _find_restatements(talk: Sequence[Message], origins: WordOrigins) -> Iterator[Placed]:
@@ -232,10 +279,16 @@ def _find_restatements(talk: Sequence[Message], origins: WordOrigins) -> Iterato
             typed.append(message.text)
             continue
         following = talk[place + 1] if place + 1 < len(talk) else None
-        is_last_of_turn = following is None or following.is_persons
-        if not is_last_of_turn or (following and OBJECTION.match(following.text)):
+        if following and following.is_persons and OBJECTION.match(following.text):
             continue
         own_words = [s for s in message.sentences if not origins.is_foreign(s, message.index)]
+        if following and not following.is_persons:
+            # On the way to the end of a turn an agent says much; what it found out counts, until it says better.
+            findings = [s for s in own_words if CAUSE.search(s) and _is_finding(s)][:SUMMARY_SENTENCES]
+            if findings and not any(map(CAUSE.search, following.sentences)):
+                text = _join(findings, message.sentences)
+                yield message.index, _make_line(message.step, text, Evidence.AGENT)
+            continue
         is_confirmed = following is not None and _confirms(following) and not _offers(message)
         line = _read_restatement(message, own_words, " ".join(typed[-RECENT_PROMPTS:]), is_confirmed=is_confirmed)
         if line:
@@ -253,7 +306,8 @@ def _read_restatement(
         if _says_enough(restated) and (
             is_confirmed or measure_share(extract_terms(" ".join(restated)), typed) >= RESTATED_SHARE
         ):
-            return _make_line(message.step, _join(restated, message.sentences), Evidence.CONFIRMED)
+            text = _join(restated, message.sentences)
+            return replace(_make_line(message.step, text, Evidence.CONFIRMED), is_summary=True)
     statements = [s for s in sentences if not REPORT.match(s) and not s.rstrip("*_ ").endswith(":")]
     if not is_confirmed:
         statements = [s for s in statements if not _is_question(s) and not PLAN.match(s)]
@@ -275,6 +329,11 @@ def _is_finding(sentence: str) -> bool:
 
 def _says_enough(sentences: Sequence[str]) -> bool:
     return len(extract_terms(" ".join(sentences))) >= FEWEST_TERMS if sentences else False
+
+
+def _count_words(text: str) -> int:
+    """Count the words that say something: not what only points to a file."""
+    return sum(word[0] != "@" and any(map(str.isalpha, word)) for word in text.split())
 
 
 def _is_question(sentence: str) -> bool:
@@ -302,7 +361,7 @@ def _find_choices(steps: Sequence[Observation]) -> Iterator[Placed]:
 def _make_line(step: Observation, text: str, evidence: Evidence, about: str = "") -> DigestLine:
     return DigestLine(
         part=Part.CONCLUSION, evidence=evidence, event=EventId(step.source_id), at=step.at,
-        text=_cut(_strip_emphasis(text), LONGEST_LINE), about=about,
+        text=cut_between_words(_strip_emphasis(text), LONGEST_LINE), about=about,
     )  # fmt: skip
 
 
@@ -315,11 +374,6 @@ def _join(selection: Sequence[str], sentences: Sequence[str]) -> str:
 
 def _strip_emphasis(text: str) -> str:
     return EMPHASIS.sub("", text)
-
-
-def _cut(text: str, longest: int) -> str:
-    """Cut a text between words."""
-    return text if len(text) <= longest else text[: text.rfind(" ", 0, longest)].rstrip(" ,;:") + " …"
 
 
 def _drop_repeated(lines: Sequence[DigestLine]) -> list[DigestLine]:

@@ -5,21 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.text.prose import FENCE, TAGGED, split_prompt
+from hivemind.text.prose import FENCE, TAGGED, split_prompt, split_typed
 
-NOT_TYPED = re.compile(
-    r"\A\s*(?:<(?!http)|\[Request interrupted|Caveat:|Base directory for this skill|This session is being continued"
-    r"|\[\[ ##|# AGENTS\.md instructions|Stop hook feedback|Implement the following plan|[+>|]"
-    r"|\S+ (?:low|medium|high) severity|.*\b(?:medium|high|low) severity\b)",
-    re.IGNORECASE,
-)
-"""Openings of plans, skills, reviews and logs that a client or another agent wrote in the person's place."""
-LONGEST_TYPED = 2000
-"""Characters; a longer prompt is a pasted document."""
 OBJECTION = re.compile(
     r"\A\W*(?:no\b(?! problem| worries| need)|nope|nah|wait|stop|undo|revert|instead|rather|actually|hmm,? no"
     r"|why (?:not|did|didn't|don't|would)|i (?:don't|do not) (?:want|like|agree)|that(?:'s| is) (?:wrong|not)"
-    r"|not (?:what|that)|let's (?:not|instead)|never ?mind|scratch that|forget (?:it|that)|(?:i )?changed my mind)\b",
+    r"|not (?:what|that|just|all|at all|straight)|(?:absolutely|definitely|certainly|hell) no|hold on"
+    r"|let's (?:not|instead)|never ?mind|scratch that|forget (?:it|that)|(?:i )?changed my mind)\b",
     re.IGNORECASE,
 )
 """How people begin when they overrule what was said last."""
@@ -29,8 +21,6 @@ TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 """How people begin when they take back what they said themselves."""
-QUOTED_LINE = re.compile(r"^[ \t]*(?:[>|+│┃⎿]|\$ |[-+]{3} |@@ |\d+[:|]\s).*$", re.MULTILINE)
-"""A line that somebody quotes, or that a terminal printed."""
 TABLE_ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 HEADING = re.compile(r"^[ \t]*#{1,6}[ \t].*$", re.MULTILINE)
 
@@ -63,13 +53,6 @@ def read_talk(steps: Iterable[Observation]) -> list[Message]:
         if sentences:
             messages.append(Message(index, step, is_persons, sentences))
     return messages
-
-
-def split_typed(prompt: str) -> tuple[str, ...]:
-    """Return the sentences that a person typed; none where a client or another agent wrote the prompt."""
-    if len(prompt) > LONGEST_TYPED or NOT_TYPED.match(prompt):
-        return ()
-    return tuple(sentence.text for sentence in split_prompt(QUOTED_LINE.sub("\n\n", prompt)))
 
 
 def split_reply(reply: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.sessions.talk import split_typed
+from hivemind.text.prose import split_typed
 from hivemind.text.search_terms import extract_terms, measure_share
 
 WORD = re.compile(r"[^\W_]+")

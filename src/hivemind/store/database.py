@@ -112,6 +112,9 @@ class SearchIndex(Protocol):
     def search_sessions(self, query: Query, limit: int) -> list[int]:
         """Keys of visible passages of sessions that match the query by words, best first."""
 
+    def count_session_passages(self, words: Sequence[str]) -> dict[str, int]:
+        """How many passages of sessions have each word, whoever may see them."""
+
 
 class Database(Closeable, ABC):
     """An open connection."""

@@ -188,6 +188,10 @@ class SqliteSearch:
             rows = self._db.execute(SEARCH_SESSIONS, values | {"looked_at": -1})
         return [row[0] for row in rows]
 
+    def count_session_passages(self, words: Sequence[str]) -> dict[str, int]:
+        """How many passages of sessions have each word, whoever may see them."""
+        return self._count_passages(words, "session_word_counts")
+
     def _refresh_signs(self) -> "binary_index.Signs":
         """Load the blocks that are new, or all of them after the tables were rebuilt."""
         # Creating tables raises it, so it tells a rebuild by any process.

@@ -149,3 +149,10 @@ def first_line(text: str, longest: int = 100) -> str:
         return line
     shortened_line = line[:longest].rsplit(" ", 1)[0]
     return shortened_line + " …"
+
+
+def cut_between_words(text: str, longest: int) -> str:
+    """A text cut between words, with a mark where something was left out."""
+    if len(text) <= longest:
+        return text
+    return text[: max(text.rfind(" ", 0, longest - 1), 0)].rstrip(" ,;:") + " …"

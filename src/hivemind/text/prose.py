@@ -1,4 +1,4 @@
-"""Split what a person typed into sentences, without code and without what a client added."""
+"""Split what a person typed into sentences, without code, pastes and what a client added."""
 
 import re
 from collections.abc import Iterator
@@ -12,6 +12,19 @@ ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|incl|resp|no|fig|
 BULLET = re.compile(r"\A\s*(?:[-*•+]|\d+[.)]|\[[ x]\])\s+")
 WRAPPED = 60
 """A line at least this long that ends without punctuation, before a line in lower case, was wrapped."""
+
+
+NOT_TYPED = re.compile(
+    r"\A\s*(?:<(?!http)|\[Request interrupted|Caveat:|Base directory for this skill|This session is being continued"
+    r"|\[\[ ##|# AGENTS\.md instructions|Stop hook feedback|Implement the following plan|[+>|]"
+    r"|\S+ (?:low|medium|high) severity|.*\b(?:medium|high|low) severity\b)",
+    re.IGNORECASE,
+)
+"""Openings of plans, skills, reviews and logs that a client or another agent wrote in the person's place."""
+LONGEST_TYPED = 2000
+"""Characters; a longer prompt is a pasted document."""
+QUOTED_LINE = re.compile(r"^[ \t]*(?:[>|+│┃⎿]|\$ |[-+]{3} |@@ |\d+[:|]\s).*$", re.MULTILINE)
+"""A line that somebody quotes, or that a terminal printed."""
 
 
 class Sentence(NamedTuple):
@@ -32,6 +45,13 @@ def split_prompt(prompt: str) -> Iterator[Sentence]:
         yield from _trim(prose, begin, match.start())
         begin = match.end()
     yield from _trim(prose, begin, len(prose))
+
+
+def split_typed(prompt: str) -> tuple[str, ...]:
+    """Return the sentences that a person typed; none where a client or another agent wrote the prompt."""
+    if len(prompt) > LONGEST_TYPED or NOT_TYPED.match(prompt):
+        return ()
+    return tuple(sentence.text for sentence in split_prompt(QUOTED_LINE.sub("\n\n", prompt)))
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:

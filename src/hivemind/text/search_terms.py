@@ -5,6 +5,7 @@ The index stems English only, so words of other scripts and languages are split 
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
@@ -103,14 +104,19 @@ def measure_coverage(question: str, text: str) -> float:
 
 def measure_share(words: list[str], text: str) -> float:
     """The share of the words that occur in a text, ignoring endings."""
+    return len(find_shared(words, text)) / max(len(words), 1)
+
+
+def find_shared(words: Iterable[str], text: str) -> list[str]:
+    """Those of the words that occur in a text, ignoring endings."""
     lower_text = text.lower() if text.isascii() else f"{text.lower()} {fold(text)}"
     # A crude stem: the word without its last two letters, but at least four letters.
-    count = sum(
-        word[: max(SHORTEST_STEM, len(word) - 2)] in lower_text
-        and (len(word) >= SHORTEST_STEM or _occurs_alone(word, text, lower_text))
+    return [
+        word
         for word in words
-    )
-    return count / max(len(words), 1)
+        if word[: max(SHORTEST_STEM, len(word) - 2)] in lower_text
+        and (len(word) >= SHORTEST_STEM or _occurs_alone(word, text, lower_text))
+    ]
 
 
 def _occurs_alone(word: str, text: str, lower_text: str) -> bool:

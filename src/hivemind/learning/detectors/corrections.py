@@ -8,8 +8,7 @@ from hivemind.learning.session_view import SessionView, keep_last_about_each, ma
 from hivemind.learning.statement_forms import STARTS_WITH_PRONOUN, SpokenSentence
 from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.sessions.talk import LONGEST_TYPED, NOT_TYPED
-from hivemind.text.prose import split_prompt
+from hivemind.text.prose import LONGEST_TYPED, NOT_TYPED, split_prompt
 from hivemind.text.search_terms import extract_terms
 
 NO_STATEMENT = re.compile(

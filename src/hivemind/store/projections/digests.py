@@ -21,8 +21,10 @@ from hivemind.model.events import (
 from hivemind.model.ids import EventId, SessionId
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
+from hivemind.model.session import Session
 from hivemind.store.conditions import SESSION_VISIBLE, bind_sight
 from hivemind.store.database import Database, Row
+from hivemind.store.projections import sessions
 from hivemind.text.clean import first_line
 
 TABLES = ("forgotten_conclusions", "digests_wanted", "digest_lines", "digests")
@@ -40,6 +42,7 @@ CREATE TABLE digest_lines (
     at TEXT NOT NULL,
     text TEXT NOT NULL,
     about TEXT NOT NULL,
+    is_summary INTEGER NOT NULL,
     files TEXT NOT NULL,          -- a JSON list
     PRIMARY KEY (session_id, place)
 ) STRICT, WITHOUT ROWID;
@@ -47,7 +50,7 @@ CREATE INDEX digest_lines_event ON digest_lines (event);
 CREATE TABLE digests_wanted (session_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TABLE forgotten_conclusions (event TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 """
-COLUMNS = "l.session_id, l.part, l.evidence, l.event, l.at, l.text, l.about, l.files"
+COLUMNS = "l.session_id, l.part, l.evidence, l.event, l.at, l.text, l.about, l.is_summary, l.files"
 NOT_FORGOTTEN = "NOT EXISTS (SELECT 1 FROM forgotten_conclusions f WHERE f.event = l.event)"
 SPEAKING = tuple(part.value for part in (Part.CONCLUSION, Part.FIX, Part.DEAD_END))
 """Parts that tell something to another session."""
@@ -94,11 +97,11 @@ def put(db: Database, digest: Digest) -> None:
     db.execute("DELETE FROM digests_wanted WHERE session_id = ?", digest.session_id)
     db.execute("INSERT INTO digests VALUES (?, ?)", digest.session_id, digest.version)
     db.many(
-        "INSERT INTO digest_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO digest_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 digest.session_id, place, line.part, line.evidence, line.event, line.at, line.text, line.about,
-                json.dumps(line.files),
+                int(line.is_summary), json.dumps(line.files),
             )
             for place, line in enumerate(digest.lines)
         ],
@@ -164,22 +167,17 @@ def find_about_files(db: Database, query: Query) -> list[tuple[SessionId, Digest
     return [_parse(row) for row in rows]
 
 
-def find_latest(db: Database, sight: Visibility, limit: int) -> list[tuple[SessionId, DigestLine]]:
-    """Visible lines that conclude or leave something open, of the sessions that were active last."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM digest_lines l JOIN (SELECT s.id, s.last_seen_at FROM sessions s"
-        f" JOIN digests d ON d.session_id = s.id WHERE {SESSION_VISIBLE} ORDER BY s.last_seen_at DESC LIMIT :limit) r"
-        f" ON r.id = l.session_id WHERE l.part IN ('conclusion', 'open') AND {NOT_FORGOTTEN}"
-        " ORDER BY r.last_seen_at DESC, l.session_id, l.place",
-        {**bind_sight(sight), "limit": limit},
-    ) if db.HAS_SESSIONS else []  # fmt: skip
-    return [_parse(row) for row in rows]
+def find_latest(db: Database, sight: Visibility, limit: int) -> list[tuple[Session, list[DigestLine]]]:
+    """The visible sessions that were active last and have a digest, with all lines of it."""
+    latest = sessions.list_sessions(db, sight, limit=limit) if db.HAS_SESSIONS else []
+    digests = {session.id: get(db, session.id) for session in latest}
+    return [(session, list(digest.lines)) for session in latest if (digest := digests[session.id])]
 
 
 def _parse(row: Row) -> tuple[SessionId, DigestLine]:
-    session_id, part, evidence, event, at, text, about, files = row
+    session_id, part, evidence, event, at, text, about, is_summary, files = row
     line = DigestLine(
         part=Part(part), evidence=Evidence(evidence), event=EventId(event), at=at, text=text, about=about,
-        files=tuple(json.loads(files)),
+        is_summary=bool(is_summary), files=tuple(json.loads(files)),
     )  # fmt: skip
     return SessionId(session_id), line

@@ -105,6 +105,17 @@ def find_session_queries(db: Database, observations: Iterable[str]) -> list[tupl
     return [(EventId(row[0]), row[1]) for row in rows]
 
 
+def find_told_passages(db: Database, session_id: str, since: Timestamp) -> set[EventId]:
+    """The observations that a session was shown passages or conclusions of since then."""
+    rows = db.execute(
+        "SELECT json_extract(s.value, '$.observation') FROM events e JOIN bodies b USING (position),"
+        " json_each(b.content, '$.sessions') s"
+        " WHERE e.about = ? AND e.fact = 'memories.recalled' AND e.at > ?",
+        session_id, since,
+    ) if session_id and db.HAS_SESSIONS else []  # fmt: skip
+    return {EventId(row[0]) for row in rows}
+
+
 def count_uses(db: Database, memory_ids: Iterable[str], since: Timestamp) -> dict[str, int]:
     """How often each of these memories answered a question since then; those that never did are left out."""
     rows = db.execute(

@@ -13,7 +13,7 @@ from hivemind.model.events import Event, MemoryErased, ObservationCompleted, Obs
 from hivemind.model.ids import EventId, SessionId, Timestamp
 from hivemind.model.recall import Query
 from hivemind.model.session import ObservationFields, ObservationKind
-from hivemind.store.conditions import SESSION_VISIBLE, bind_filters
+from hivemind.store.conditions import SESSION_VISIBLE, bind_filters, bind_sight
 from hivemind.store.database import Database, Vector
 from hivemind.store.projections import sessions, vectors
 from hivemind.text.search_terms import MAX_PASSAGE_CHARACTERS, split_identifiers, split_passages
@@ -72,6 +72,30 @@ class SessionPassage:
     is_subagents: bool
     """Whether a subagent said it, or an agent said it to a subagent."""
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TalkPassage:
+    """A passage of what was said in a session, or of a command that failed, with its vector."""
+
+    session_id: str
+    key: int
+    observation: EventId
+    seen: ObservationKind
+    scale: float | None
+    """Of the vector, and its bytes; none while it has no vector yet."""
+    numbers: bytes | None
+    content: bytes
+
+    @property
+    def is_said(self) -> bool:
+        """Whether somebody said it."""
+        return self.seen in (ObservationKind.PROMPT, ObservationKind.REPLY)
+
+    @property
+    def text(self) -> str:
+        """What was said; unpacked only where it is needed."""
+        return _unpack(self.content)[0]
 
 
 def apply(db: Database, event: Event) -> None:
@@ -141,6 +165,11 @@ def is_empty(db: Database) -> bool:
     return not db.HAS_SESSIONS or db.one("SELECT 1 FROM session_passages LIMIT 1") is None
 
 
+def count_roughly(db: Database) -> int:
+    """About how many passages there are; counting them would take longer than a search."""
+    return int(db.value("SELECT max(key) FROM session_passages") or 0) >> ORDINAL_BITS
+
+
 def read_visible(db: Database, query: Query, keys: Iterable[int]) -> dict[int, SessionPassage]:
     """Those of the passages that the reader may see and that match the query's filters, by key."""
     rows = db.execute(
@@ -149,6 +178,27 @@ def read_visible(db: Database, query: Query, keys: Iterable[int]) -> dict[int, S
     )
     fields = ([*row[:6], ObservationKind(row[6]), *map(bool, row[7:-1]), _unpack(row[-1])[0]] for row in rows)
     return {values[0]: SessionPassage(*values) for values in fields}
+
+
+def read_talk(db: Database, query: Query, model: str, session_ids: Iterable[str], limit: int) -> list[TalkPassage]:
+    """What was said and what failed in these sessions, in order, each passage with its vector if it has one.
+
+    Of a longer session, the last passages; only sessions that the reader may see.
+    """
+    rows = db.execute(
+        "SELECT session_id, key, id, seen, scale, numbers, content FROM ("
+        "SELECT o.session_id, p.key, o.id, o.seen, o.at, v.scale, v.numbers, p.content,"
+        " row_number() OVER (PARTITION BY o.session_id ORDER BY o.at DESC, p.key DESC) AS back"
+        f" FROM observations o JOIN events e ON e.id = o.id JOIN session_passages p"
+        f" ON p.key BETWEEN e.position << {ORDINAL_BITS} AND (e.position << {ORDINAL_BITS}) + {MOST_PASSAGES - 1}"
+        " JOIN sessions s ON s.id = o.session_id LEFT JOIN vectors v ON v.passage = -p.key AND v.model = :model"
+        f" WHERE {SESSION_VISIBLE} AND o.session_id IN (SELECT value FROM json_each(:ids))"
+        f" AND {MEANINGFUL} AND o.subagent = '') WHERE back <= :most ORDER BY session_id, at, key",
+        {**bind_sight(query.sight), "model": model, "ids": json.dumps(list(session_ids)), "most": limit},
+    )
+    return [
+        TalkPassage(row[0], row[1], EventId(row[2]), ObservationKind(row[3]), row[4], row[5], row[6]) for row in rows
+    ]
 
 
 def read_visible_vectors(db: Database, query: Query, model: str, vector_keys: Iterable[int]) -> list[Vector]:
