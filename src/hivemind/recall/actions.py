@@ -14,9 +14,10 @@ from hivemind.errors import HivemindError
 from hivemind.model.commands import STOPPED_CALL, list_runs
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Channel, Kind, Memory, Status
-from hivemind.model.recall import Hit, Occasion, Query, Recall
+from hivemind.model.recall import CommitHit, Hit, Occasion, Query, Recall
 from hivemind.model.session import Observation
 from hivemind.model.timestamps import format_date
+from hivemind.recall import commits
 from hivemind.recall.brief import mark_stale, mark_unasked
 from hivemind.recall.candidates import find_candidates
 from hivemind.recall.conflicting_hits import join_sides, mark_conflicts
@@ -138,7 +139,8 @@ class Actions:
         position = log.read_last_position(context.store.db)
         query = self._query("cues", None)
         try:
-            cues.write_file(home, root, list_cues(context.store.db, query) if query else ())
+            listed_cues = (*list_cues(context.store.db, query), *commits.list_cues(context)) if query else ()
+            cues.write_file(home, root, listed_cues)
         except OSError:
             # A full or read-only disk; without the file, hooks ask the store.
             return
@@ -160,9 +162,11 @@ class Actions:
             return NOTHING
         hits = self._leave_out_told(find_for_files(self._context.store.db, query, paths), Occasion.EDIT)
         fitting = self._select_about_edit(hits, steps)
+        reasons = commits.find_for_edit(self._context, self._group_diffs(steps), self._receipts.list_shown_commits)
         heading = f"Memory about {format_field(query.text)}. {UNASKED_NOTE}"
-        answer = self._tell(query, fitting, heading, Occasion.EDIT)
-        return ActionReply(text=answer.text, is_complete=len(answer.hits) == len(hits))
+        answer = self._tell(query, fitting, heading, Occasion.EDIT, reasons.hits)
+        is_complete = len(answer.hits) == len(hits) and len(answer.commits) == reasons.untold
+        return ActionReply(text=answer.text, is_complete=is_complete)
 
     def _tell_about_command(self, command: str) -> ActionReply:
         query = self._query(command[:LONGEST_TASK], Occasion.COMMAND)
@@ -181,14 +185,19 @@ class Actions:
         heading = f"Memory about the error that just occurred. {UNASKED_NOTE}"
         return ActionReply(text=self._tell(query, hits, heading, Occasion.FAILURE).text)
 
-    def _tell(self, query: Query, hits: Iterable[Hit], heading: str, occasion: Occasion) -> Recall:
-        """Render the memories that concern an action and fit the budget, and record a receipt with the occasion."""
+    def _tell(
+        self, query: Query, hits: Iterable[Hit], heading: str, occasion: Occasion, reasons: Sequence[CommitHit] = ()
+    ) -> Recall:
+        """Render the memories and commits that concern an action and fit the budget, and record a receipt."""
         all_sides = join_sides(self._context.store.db, hits, query)
         marked_hits = mark_conflicts(mark_unasked(mark_stale(self._context, all_sides, query)))
-        fitting = fit(marked_hits, MOST_HITS, query.max_tokens - FRAME_TOKENS)
-        answer = self._receipts.record(Recall(query=query, hits=fitting, text=""), is_unasked=True, occasion=occasion)
-        text = render_note(heading, fitting, make_fence_mark(self._context.store.secret, fitting), answer.receipt or "")
-        return replace(answer, text=text)
+        room = query.max_tokens - FRAME_TOKENS
+        fitting = fit(marked_hits, MOST_HITS, room)
+        told_reasons = commits.fit_reasons(reasons, room - sum(hit.tokens for hit in fitting))
+        answer = Recall(query=query, hits=fitting, commits=told_reasons, text="")
+        answer = self._receipts.record(answer, is_unasked=True, occasion=occasion)
+        mark = make_fence_mark(self._context.store.secret, fitting, told_reasons)
+        return replace(answer, text=render_note(heading, answer, mark))
 
     def _leave_out_told(self, hits: Iterable[Hit], occasion: Occasion) -> list[Hit]:
         """Leave out what this session was told for the same reason, and what is not true now."""
@@ -198,17 +207,20 @@ class Actions:
 
     def _select_about_edit(self, hits: Sequence[Hit], steps: Sequence[Observation]) -> list[Hit]:
         """Keep the memories about the symbols being changed, or about a file as a whole."""
-        diffs_by_path: dict[str, list[str]] = {}
-        for step in steps:
-            diffs_by_path.setdefault(self._find_path(step.file), []).append(step.diff)
         # Only files with memories about their symbols are parsed.
         anchored_paths = {anchor.path for hit in hits for anchor in hit.memory.anchors if anchor.qualified}
         edits = {
             path: FileEdit(diff="\n".join(diffs), symbols=self._find_edited_symbols(path, diffs))
-            for path, diffs in diffs_by_path.items()
+            for path, diffs in self._group_diffs(steps).items()
             if path in anchored_paths
         }
         return [hit for hit in hits if _is_about_edit(hit, edits)]
+
+    def _group_diffs(self, steps: Sequence[Observation]) -> dict[str, list[str]]:
+        diffs_by_path: dict[str, list[str]] = {}
+        for step in steps:
+            diffs_by_path.setdefault(self._find_path(step.file), []).append(step.diff)
+        return diffs_by_path
 
     def _find_edited_symbols(self, path: str, diffs: Sequence[str]) -> frozenset[str]:
         try:
@@ -278,12 +290,15 @@ def find_for_failure(db: Database, query: Query, lines: Sequence[str]) -> tuple[
     return tuple(replace(hit, labels=(*_describe_evidence(hit.memory), *hit.labels)) for hit in hits)
 
 
-def render_note(heading: str, hits: Sequence[Hit], mark: str, receipt: str) -> str:
+def render_note(heading: str, answer: Recall, mark: str) -> str:
     """Render what an agent is told at an action; empty if there is nothing to tell."""
-    if not hits:
+    if not answer.hits and not answer.commits:
         return ""
-    entries = [render_entry(hit, with_kind=False) for hit in hits]
-    return wrap_in_fence(heading, "\n".join([*entries, f"Receipt {receipt}"]), mark)
+    entries = [
+        *(render_entry(hit, with_kind=False) for hit in answer.hits),
+        *map(commits.render_reason, answer.commits),
+    ]
+    return wrap_in_fence(heading, "\n".join([*entries, f"Receipt {answer.receipt or ''}"]), mark)
 
 
 def _is_tied(memory: Memory, paths: Collection[str]) -> bool:
