@@ -48,7 +48,7 @@ def main() -> None:
 def _replay(root: Path, index: CommitIndex, commit_id: str, path: str, diff: str) -> list[str]:
     """Return what would be told before a commit changes a file; empty or one text."""
     origins = blame.find_origins(root, path, [diff], f"{commit_id}^")
-    hits = fit_reasons(map(make_hit, select_about_lines(index, origins, path, [diff])), TOKENS)
+    hits = fit_reasons(map(make_hit, select_about_lines(index, path, origins)), TOKENS)
     changed = "\n".join(line[:110] for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---"))
     said = "\n".join(map(render_reason, hits))
     return [f"=== {path} in {commit_id[:7]}\n{changed[:700]}\n--> {said}"] if hits else []

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hivemind.code import git
@@ -10,8 +11,9 @@ from hivemind.model.dataclass import dataclass
 
 TIMEOUT_SECONDS = 0.5
 """An agent waits; a slow git means that nothing is told."""
-MOST_RANGES = 8
-"""Blocks of changed lines that are looked at."""
+NEAR_LINES = 4
+MOST_LINES = 50
+"""Changed lines that are looked at."""
 HUNK = re.compile(r"^@@.*\n?", re.MULTILINE)
 BLAMED_LINE = re.compile(r"^([0-9a-f]{40,64}) \d+ \d+(?: \d+)?$", re.MULTILINE)
 WORD = re.compile(r"\w{2,}")
@@ -26,6 +28,10 @@ class LineOrigin:
     lines: int
     creates_file: bool
     """Whether the file did not exist before it."""
+    text: str = ""
+    """The lines that the edit removes."""
+    nearby: str = ""
+    """These lines and those around them."""
 
 
 def find_origins(root: Path, path: str, diffs: Iterable[str], commit: str = "HEAD") -> list[LineOrigin]:
@@ -35,15 +41,21 @@ def find_origins(root: Path, path: str, diffs: Iterable[str], commit: str = "HEA
     """
     try:
         text = git.run(root, "cat-file", "blob", f"{commit}:{path}", timeout=TIMEOUT_SECONDS).decode("utf-8", "replace")
-        ranges = list(_find_removed_lines(diffs, text))[:MOST_RANGES]
-        return _blame(root, path, ranges, commit) if ranges else []
+        places = sorted(set(_find_removed_lines(diffs, text)))[:MOST_LINES]
+        origins = _blame(root, path, places, commit) if places else []
     except Unavailable:
         return []
+    lines = text.splitlines()
+    removed = {place - 1 for place in places}
+    near = {index for place in removed for index in range(place - NEAR_LINES, place + NEAR_LINES + 1)}
+    near &= set(range(len(lines)))
+    text, nearby = ("\n".join(lines[index] for index in sorted(indexes)) for indexes in (removed, near))
+    return [replace(origin, text=text, nearby=nearby) for origin in origins]
 
 
-def _blame(root: Path, path: str, ranges: Iterable[tuple[int, int]], commit: str) -> list[LineOrigin]:
+def _blame(root: Path, path: str, lines: Iterable[int], commit: str) -> list[LineOrigin]:
     # The working tree is not asked about: for it git would run filters that the repository configures.
-    options = ["-w", "--porcelain", "--no-textconv", *(f"-L{first},{last}" for first, last in ranges)]
+    options = ["-w", "--porcelain", "--no-textconv", *(f"-L{line},{line}" for line in lines)]
     output = git.run(root, "blame", *options, commit, "--", path, timeout=TIMEOUT_SECONDS).decode("utf-8", "replace")
     commits = BLAMED_LINE.findall(output)
     # Only the first line of a commit is followed by its details, among them the commit before.
@@ -57,40 +69,33 @@ def _blame(root: Path, path: str, ranges: Iterable[tuple[int, int]], commit: str
     return sorted(origins, key=lambda origin: -origin.lines)
 
 
-def _find_removed_lines(diffs: Iterable[str], text: str) -> Iterator[tuple[int, int]]:
-    """Yield the first and last line of each block of a text that unified diffs remove."""
+def _find_removed_lines(diffs: Iterable[str], text: str) -> Iterator[int]:
+    """Yield the lines of a text that unified diffs remove."""
     lines = [_squeeze(line) for line in text.splitlines()]
     for hunk in (hunk for diff in diffs for hunk in HUNK.split(diff)[1:]):
         # The line numbers of a hunk are not used: an agent's hunk begins where the text begins that it quotes.
         old_lines = [line for line in hunk.splitlines() if line[:1] in ("-", " ", "")]
         start = _find_block([_squeeze(line[1:]) for line in old_lines], lines)
-        for first, last in _group_removed(old_lines):
-            block = [_squeeze(line[1:]) for line in old_lines[first : last + 1]]
-            # Around what is not committed yet, the removed lines alone may be found.
-            place = start + first if start is not None else _find_block(block, lines)
-            if place is not None:
-                yield place + 1, place + 1 + last - first
-
-
-def _group_removed(old_lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last index of removed lines in a row that have words."""
-    first = None
-    for index, line in enumerate([*old_lines, ""]):
-        is_removed = line[:1] == "-" and WORD.search(line) is not None
-        if is_removed and first is None:
-            first = index
-        elif not is_removed and first is not None:
-            yield first, index - 1
-            first = None
+        for index, line in enumerate(old_lines):
+            if line[:1] == "-" and WORD.search(line):
+                # Around what is not committed yet, a removed line alone may be found.
+                place = _find_block([_squeeze(line[1:])], lines) if start is None else start + index
+                if place is not None:
+                    yield place + 1
 
 
 def _find_block(block: Sequence[str], lines: Sequence[str]) -> int | None:
     """Return where a block of lines begins; None if it stands there more than once, or nowhere."""
     if not any(block):
         return None
-    places = [
-        start for start, line in enumerate(lines) if line == block[0] and lines[start : start + len(block)] == block
-    ]
+    last = len(block) - 1
+    starts = range(len(lines) - last)
+    # The text that an agent replaces may begin and end within a line.
+    near = [start for start in starts if block[0] in lines[start] and block[last] in lines[start + last]]
+    if last:
+        near = [start for start in near if list(lines[start + 1 : start + last]) == list(block[1:last])]
+    exact = [start for start in near if list(lines[start : start + last + 1]) == list(block)]
+    places = exact or near
     return places[0] if len(places) == 1 else None
 
 

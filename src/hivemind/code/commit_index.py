@@ -118,7 +118,8 @@ class CommitIndex:
         """Add the commits since the last update, or all of them since a date, and return how many were read."""
         head, last_head = git.read_head(self._root), "" if since else self._get_fact(LAST_COMMIT)
         try:
-            history = self._read_history(since, last_head) if head != last_head or since else []
+            is_current = head == last_head and head != ""
+            history = [] if is_current else self._read_history(since, last_head)
         except Unavailable:
             if not last_head:
                 raise

@@ -32,7 +32,7 @@ SURE_TERMS, FEWEST_TERMS = 0.7, 2
 """A commit is to the point if it has this share of a question's words, and at least so many."""
 SHORTEST_NAME, STEM = 4, 6
 """Letters of a word by which a message names something in the lines it is about, and how many are compared."""
-FEWEST_SHARED, FEWEST_OF_CREATOR = 2, 4
+FEWEST_SHARED, FEWEST_OF_CREATOR = 2, 3
 """Words that a message must share with the lines, their surroundings and the name of the file."""
 LINE_SHARE = 0.25
 """Of the changed lines; a commit that made fewer of them says little about the change as a whole."""
@@ -66,7 +66,7 @@ def find_for_edit(
         reasons: dict[str, ReasonedCommit] = {}
         for path in paths:
             origins = lazy_modules.blame.find_origins(context.checkout.root, path, diffs_by_path[path])
-            reasons |= {commit.id: commit for commit in select_about_lines(index, origins, path, diffs_by_path[path])}
+            reasons |= {commit.id: commit for commit in select_about_lines(index, path, origins)}
         fresh = {commit_id: commit for commit_id, commit in reasons.items() if commit_id not in shown_ids}
         hits = [make_hit(commit) for commit in _admit(context, fresh.values())]
         return EditReasons(hits, len(set().union(*ids_by_path.values()) - shown_ids))
@@ -100,19 +100,15 @@ def add_commits(context: Context, answer: Recall) -> Recall:
     return replace(answer, commits=hits, text=text)
 
 
-def select_about_lines(
-    index: "CommitIndex", origins: "Sequence[LineOrigin]", path: str, diffs: Iterable[str]
-) -> "Iterator[ReasonedCommit]":
-    """Yield the commits that say why they made the lines of a file which diffs remove."""
-    lines = [line[1:] for diff in diffs for line in diff.splitlines() if line[:1] in ("-", " ")]
-    names, path_names = _stem(" ".join(lines)), _stem(path)
+def select_about_lines(index: "CommitIndex", path: str, origins: "Sequence[LineOrigin]") -> "Iterator[ReasonedCommit]":
+    """Yield those of the commits that made lines of a file which say why."""
     fewest_lines = LINE_SHARE * sum(origin.lines for origin in origins)
     for origin in origins:
         for commit in index.get([origin.commit_id] if origin.lines >= fewest_lines else []):
-            words = _stem(commit.text)
             # What created a file says why there is one, and seldom why this line is so.
-            fewest = FEWEST_OF_CREATOR if origin.creates_file else FEWEST_SHARED
-            if names & words and len((names | path_names) & words) >= fewest:
+            names = _stem(origin.text if origin.creates_file else origin.nearby)
+            fewest, words = FEWEST_OF_CREATOR if origin.creates_file else FEWEST_SHARED, _stem(commit.text)
+            if names & words and len((names | _stem(path)) & words) >= fewest:
                 yield commit
 
 
@@ -123,14 +119,12 @@ def _stem(text: str) -> set[str]:
 
 def _search(index: "CommitIndex", query: Query) -> "list[ReasonedCommit]":
     terms = extract_terms(query.text)
-    # The word "the" is a term only where a question has no others.
-    is_near = len(terms) >= FEWEST_TERMS
-    commits = index.search(terms, CANDIDATES) if is_near else []
+    commits = index.search(terms, CANDIDATES) if len(terms) >= FEWEST_TERMS else []
     return [
         commit
         for commit in commits
         if measure_share(terms, commit.text) >= SURE_TERMS
-        and commit.at <= query.moment
+        and (not query.as_of or commit.at <= query.as_of)
         and (not query.since or commit.at >= query.since)
         and (not query.until or commit.at < query.until)
     ]

@@ -6,7 +6,7 @@ FIX = re.compile(r"\A(?:[\w,/() -]{1,40}: ?)?\[?(?:bug)?fix(?:es|ed)?\b|\A(?:res
 TRIVIAL = re.compile(
     r"\A(?:docs?|deps|chore|style|build|ci|release|changelog|readme|copyright|tests?)\b|\(deps\)|\bdigest\b"
     r"|\b(?:merge )?conflicts?\b|\breview (?:feedback|comments?|findings)|\brebase\b|\bflaky\b|_test\.\w+\b"
-    r"|\b(?:typos?|lint(?:er|ing)?|format(?:ting)?|whitespace|spelling|changelog|bump|merge|release|wording|grammar"
+    r"|\b(?:typos?|lint(?:er|ing)?|format(?:ting)?|whitespace|spelling|changelog|bump|merged?|release|wording|grammar"
     r"|comments?|warnings?|nits?|broken links?)\b",
     re.IGNORECASE,
 )
