@@ -47,7 +47,7 @@ def main() -> None:
 
 def _replay(root: Path, index: CommitIndex, commit_id: str, path: str, diff: str) -> list[str]:
     """Return what would be told before a commit changes a file; empty or one text."""
-    origins = blame.find_origins(root, path, [diff], f"{commit_id}^")
+    origins = blame.find_origins(root, path, [diff], commit=f"{commit_id}^")
     hits = fit_reasons(map(make_hit, select_about_lines(index, path, origins)), TOKENS)
     changed = "\n".join(line[:110] for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---"))
     said = "\n".join(map(render_reason, hits))

@@ -274,6 +274,18 @@ def test_lines_that_are_not_committed_or_only_added_have_no_commit(history: tupl
     assert origin.commit_id == changed
 
 
+def test_lines_older_than_asked_for_have_no_commit(make_repository: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_repository("api")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2020-01-01T00:00:00Z")
+    commit(root, FIXED, content="size = 1\n")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2024-01-01T00:00:00Z")
+    newer = commit(root, FIXED, content="size = 1\nwidth = 2\n")
+    edit = diff("-size = 1", "-width = 2")
+
+    assert [one.commit_id for one in blame.find_origins(root, "upload.py", edit, since="2023-01-01")] == [newer]
+    assert len(blame.find_origins(root, "upload.py", edit, since="2020-01-01T00:00:00Z")) == 2
+
+
 def test_a_line_that_stands_there_twice_has_no_commit(make_repository: Make) -> None:
     root = make_repository("api")
     commit(root, FIXED, content="size = 1\nb = 2\nsize = 1\nc = 3\n")

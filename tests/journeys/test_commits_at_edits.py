@@ -157,7 +157,7 @@ def test_the_command_says_what_it_read_and_recall_prints_the_commit(project: Pat
     question = "why wait before the retry of a charge?"
     answer, as_data = run("recall", question), run_json("recall", question)
 
-    assert "Read 4 commits, of which 1 give a reason." in listed.output
+    assert "Read 4 commits, 1 with a reason." in listed.output
     assert "hivemind recall" in listed.output
     assert as_json == {"commits": 4, "reasons": 1}
     assert "From commits (not reviewed)" in answer.output

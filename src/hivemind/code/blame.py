@@ -34,15 +34,18 @@ class LineOrigin:
     """These lines and those around them."""
 
 
-def find_origins(root: Path, path: str, diffs: Iterable[str], commit: str = "HEAD") -> list[LineOrigin]:
+def find_origins(
+    root: Path, path: str, diffs: Iterable[str], *, since: str = "", commit: str = "HEAD"
+) -> list[LineOrigin]:
     """Return the commits that made the lines which some diffs remove, most lines first; empty if git cannot tell.
 
-    Lines that are in no commit yet, or stand in the file more than once, have no origin. White space does not count.
+    Lines that are in no commit yet, or stand in the file more than once, have no origin, nor have lines that are
+    older than ``since``. White space does not count.
     """
     try:
         text = git.run(root, "cat-file", "blob", f"{commit}:{path}", timeout=TIMEOUT_SECONDS).decode("utf-8", "replace")
         places = sorted(set(_find_removed_lines(diffs, text)))[:MOST_LINES]
-        origins = _blame(root, path, places, commit) if places else []
+        origins = _blame(root, path, places, since, commit) if places else []
     except Unavailable:
         return []
     lines = text.splitlines()
@@ -53,18 +56,21 @@ def find_origins(root: Path, path: str, diffs: Iterable[str], commit: str = "HEA
     return [replace(origin, text=text, nearby=nearby) for origin in origins]
 
 
-def _blame(root: Path, path: str, lines: Iterable[int], commit: str) -> list[LineOrigin]:
+def _blame(root: Path, path: str, lines: Iterable[int], since: str, commit: str) -> list[LineOrigin]:
     # The working tree is not asked about: for it git would run filters that the repository configures.
-    options = ["-w", "--porcelain", "--no-textconv", *(f"-L{line},{line}" for line in lines)]
+    options = ["-w", "--porcelain", "--no-textconv", "--root", *(f"-L{line},{line}" for line in lines)]
+    # Where the history before a date is not asked for, git is done sooner.
+    options += [f"--since={since}"] if since else []
     output = git.run(root, "blame", *options, commit, "--", path, timeout=TIMEOUT_SECONDS).decode("utf-8", "replace")
-    commits = BLAMED_LINE.findall(output)
-    # Only the first line of a commit is followed by its details, among them the commit before.
-    blocks = BLAMED_LINE.split(output)[1:]
-    changed_before = {name for name, block in zip(blocks[::2], blocks[1::2], strict=True) if "\nprevious " in block}
-    counts = {name: commits.count(name) for name in dict.fromkeys(commits)}
+    commits, fields = BLAMED_LINE.findall(output), BLAMED_LINE.split(output)[1:]
+    details: dict[str, str] = {}
+    for name, block in zip(fields[::2], fields[1::2], strict=True):
+        # Only the first line of a commit is followed by its details.
+        details.setdefault(name, block)
     origins = [
-        LineOrigin(commit_id=name, lines=count, creates_file=name not in changed_before)
-        for name, count in counts.items()
+        LineOrigin(commit_id=name, lines=commits.count(name), creates_file="\nprevious " not in block)
+        for name, block in details.items()
+        if "\nboundary\n" not in block
     ]
     return sorted(origins, key=lambda origin: -origin.lines)
 

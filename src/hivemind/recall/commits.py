@@ -59,17 +59,18 @@ def find_for_edit(
     with context.checkout.read_commits() as index:
         if index is None:
             return EditReasons()
-        ids_by_path = {path: {commit.id for commit in index.find_by_path(path)} for path in diffs_by_path}
+        by_path = {path: index.find_by_path(path) for path in diffs_by_path}
         # The usual case: no commit of the file says why, and git is not started.
-        shown_ids = set(list_shown()) if any(ids_by_path.values()) else set()
-        paths = [path for path, ids in ids_by_path.items() if ids - shown_ids][:MOST_FILES]
+        shown_ids = set(list_shown()) if any(by_path.values()) else set()
+        untold = {path: [one for one in commits if one.id not in shown_ids] for path, commits in by_path.items()}
         reasons: dict[str, ReasonedCommit] = {}
-        for path in paths:
-            origins = lazy_modules.blame.find_origins(context.checkout.root, path, diffs_by_path[path])
+        for path in [path for path, commits in untold.items() if commits][:MOST_FILES]:
+            since = min(commit.at for commit in untold[path])
+            origins = lazy_modules.blame.find_origins(context.checkout.root, path, diffs_by_path[path], since=since)
             reasons |= {commit.id: commit for commit in select_about_lines(index, path, origins)}
         fresh = {commit_id: commit for commit_id, commit in reasons.items() if commit_id not in shown_ids}
         hits = [make_hit(commit) for commit in _admit(context, fresh.values())]
-        return EditReasons(hits, len(set().union(*ids_by_path.values()) - shown_ids))
+        return EditReasons(hits, len({commit.id for commits in untold.values() for commit in commits}))
     return EditReasons()
 
 

@@ -87,7 +87,7 @@ def _summarise(report: Report) -> str:
     if isinstance(report, FileSyncReport):
         return f"{plural(report.said, 'point')} in rules files: {report.new:,} new, {report.gone:,} gone"
     if isinstance(report, CommitReport):
-        return f"{plural(report.commits, 'commit')}, of which {report.reasons:,} give a reason"
+        return f"{plural(report.commits, 'commit')}, {report.reasons:,} with a reason"
     if not report.transcripts:
         return NOTHING
     return (
