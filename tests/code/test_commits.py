@@ -286,6 +286,14 @@ def test_lines_older_than_asked_for_have_no_commit(make_repository: Make, monkey
     assert len(blame.find_origins(root, "upload.py", edit, since="2020-01-01T00:00:00Z")) == 2
 
 
+def test_comments_and_imports_have_no_commit(make_repository: Make) -> None:
+    root = make_repository("api")
+    commit(root, FIXED, content="import token\n    # the retry\nretry = 1\n")
+
+    assert blame.find_origins(root, "upload.py", diff("-import token", "-    # the retry")) == []
+    assert len(blame.find_origins(root, "upload.py", diff("-import token", "-    # the retry", "-retry = 1"))) == 1
+
+
 def test_a_line_that_stands_there_twice_has_no_commit(make_repository: Make) -> None:
     root = make_repository("api")
     commit(root, FIXED, content="size = 1\nb = 2\nsize = 1\nc = 3\n")

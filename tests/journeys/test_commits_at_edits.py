@@ -90,9 +90,9 @@ def test_a_commit_that_only_indents_does_not_hide_the_reason(project: Path) -> N
 
 
 def test_nothing_is_told_of_lines_that_are_not_committed(project: Path) -> None:
-    (project / "pay.py").write_text(f"{CHANGED}# retry a charge of the card\n")
+    (project / "pay.py").write_text(f"{CHANGED}    retry(charge, card)\n")
 
-    assert before("Edit", file_path="pay.py", old_string="# retry a charge of the card", new_string="#") == ""
+    assert before("Edit", file_path="pay.py", old_string="    retry(charge, card)", new_string="    pass") == ""
     assert "The bank refuses" in before("Edit", **EDIT)
 
 

@@ -16,8 +16,10 @@ MOST_LINES = 50
 """Changed lines that are looked at."""
 HUNK = re.compile(r"^@@.*\n?", re.MULTILINE)
 BLAMED_LINE = re.compile(r"^([0-9a-f]{40,64}) \d+ \d+(?: \d+)?$", re.MULTILINE)
-WORD = re.compile(r"\w{2,}")
-"""A line without any, such as a bracket, says nothing about who wrote what is around it."""
+STATEMENT = re.compile(
+    r"\A\s*+(?!//|/?\*|#(?!\w)|--|<!--|(?:import|from|use|using|require|package|export \{) |#include\b)(?=.*\w{2})"
+)
+"""A line that does something: no bracket, comment or import, whose reason is seldom that of a commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,7 @@ def _find_removed_lines(diffs: Iterable[str], text: str) -> Iterator[int]:
         old_lines = [line for line in hunk.splitlines() if line[:1] in ("-", " ", "")]
         start = _find_block([_squeeze(line[1:]) for line in old_lines], lines)
         for index, line in enumerate(old_lines):
-            if line[:1] == "-" and WORD.search(line):
+            if line[:1] == "-" and STATEMENT.match(line[1:]):
                 # Around what is not committed yet, a removed line alone may be found.
                 place = _find_block([_squeeze(line[1:])], lines) if start is None else start + index
                 if place is not None:

@@ -33,7 +33,7 @@ SURE_TERMS, FEWEST_TERMS = 0.7, 2
 SHORTEST_NAME, STEM = 4, 6
 """Letters of a word by which a message names something in the lines it is about, and how many are compared."""
 FEWEST_SHARED, FEWEST_OF_CREATOR = 2, 3
-"""Words that a message must share with the lines, their surroundings and the name of the file."""
+"""Words that a message must share with the lines, their surroundings and the name of the file; one with the lines."""
 LINE_SHARE = 0.25
 """Of the changed lines; a commit that made fewer of them says little about the change as a whole."""
 
@@ -106,10 +106,11 @@ def select_about_lines(index: "CommitIndex", path: str, origins: "Sequence[LineO
     fewest_lines = LINE_SHARE * sum(origin.lines for origin in origins)
     for origin in origins:
         for commit in index.get([origin.commit_id] if origin.lines >= fewest_lines else []):
+            words, names = _stem(commit.text), _stem(origin.text)
             # What created a file says why there is one, and seldom why this line is so.
-            names = _stem(origin.text if origin.creates_file else origin.nearby)
-            fewest, words = FEWEST_OF_CREATOR if origin.creates_file else FEWEST_SHARED, _stem(commit.text)
-            if names & words and len((names | _stem(path)) & words) >= fewest:
+            around = _stem(path) if origin.creates_file else _stem(f"{path} {origin.nearby}")
+            fewest = FEWEST_OF_CREATOR if origin.creates_file else FEWEST_SHARED
+            if names & words and len((names | around) & words) >= fewest:
                 yield commit
 
 
