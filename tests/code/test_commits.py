@@ -1,5 +1,6 @@
 """Commits that give a reason: which do, how they are indexed, and which of them made a line."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,6 +138,24 @@ def test_indexing_the_code_and_learning_index_new_commits(open_mind: Open, make_
     mind.learning.learn()
 
     assert (by_indexing, len(read(root, home))) == (1, 2)
+
+
+def test_odd_names_and_times_stop_nothing(
+    open_mind: Open, make_repository: Make, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository("api")
+    (root / os.fsdecode(b"caf\xe9.py")).write_text("x\n")
+    (root / "new\nline.py").write_text("x\n")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "@4102444800000 +0000")
+    monkeypatch.setenv("GIT_AUTHOR_DATE", "@4102444800000 +0000")
+    commit(root, f"Ask the server\n\n{WHY}", "odd.py")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
+    (root / os.fsdecode(b"th\xe9.py")).write_text("x\n")
+    commit(root, FIXED)
+
+    open_mind(root).code.index_commits()
+
+    assert "Retry the upload with a new token" in [one.subject for one in read(root, home)]
 
 
 def test_secrets_in_messages_are_redacted(open_mind: Open, make_repository: Make, home: Path) -> None:

@@ -116,17 +116,10 @@ class CommitIndex:
 
     def update(self, clean: Clean, *, since: str = "", progress: Progress = quietly) -> CommitReport:
         """Add the commits since the last update, or all of them since a date, and return how many were read."""
-        head, last_head = git.read_head(self._root), "" if since else self._get_fact(LAST_COMMIT)
-        try:
+        with _naming_remedy(self._db.filename):
+            head, last_head = git.read_head(self._root), "" if since else self._get_fact(LAST_COMMIT)
             is_current = head == last_head and head != ""
             history = [] if is_current else self._read_history(since, last_head)
-        except Unavailable:
-            if not last_head:
-                raise
-            # The last commit is gone: history was rewritten, so all of it is read again.
-            self._db.execute("DELETE FROM commits")
-            history = self._read_history(since)
-        with _naming_the_remedy():
             reasons = self._store_all(history, clean, progress)
             if not since:
                 self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (LAST_COMMIT, head))
@@ -159,8 +152,15 @@ class CommitIndex:
     def _select(self, sql: str, *values: str | int) -> list[ReasonedCommit]:
         return [_make_commit(row) for row in self._db.execute(sql, values)]
 
-    def _read_history(self, since: str, after: str = "") -> list[git.Commit]:
-        return list(git.read_commits(self._root, after=after, since=since, limit=MOST_COMMITS))
+    def _read_history(self, since: str, after: str) -> list[git.Commit]:
+        try:
+            return list(git.read_commits(self._root, after=after, since=since, limit=MOST_COMMITS))
+        except Unavailable:
+            if not after:
+                raise
+        # The last commit is gone: history was rewritten, so all of it is read again.
+        self._db.execute("DELETE FROM commits")
+        return self._read_history(since, "")
 
     def _store_all(self, history: Sequence[git.Commit], clean: Clean, progress: Progress) -> int:
         reasons = 0
@@ -177,15 +177,17 @@ class CommitIndex:
         """Store a commit if it gives a reason, and return whether it does."""
         reason = clean(find_commit_reason(commit))
         subject = clean(commit_messages.clean_subject(commit.message)) if reason else ""
-        if not subject:
+        at = _parse_time(commit.at)
+        if not (subject and at):
             return False
-        at = format_timestamp(datetime.fromisoformat(commit.at))
+        # A name that is not UTF-8 cannot be stored, and no agent can name such a file.
+        paths = [path for path in commit.files if path == path.encode("utf-8", "replace").decode("utf-8")]
         sql = "INSERT INTO commits VALUES (NULL, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING key"
         rows = list(self._db.execute(sql, (commit.id, at, clean(commit.author), subject, reason)))
         for (key,) in rows:
-            files = [(path, key) for path in commit.files if not BESIDE_CODE.search(path)]
+            files = [(path, key) for path in paths if not BESIDE_CODE.search(path)]
             self._db.executemany("INSERT OR IGNORE INTO commit_files VALUES (?, ?)", files)
-            words = (key, subject, reason, " ".join(commit.files))
+            words = (key, subject, reason, " ".join(paths))
             self._db.execute("INSERT INTO commit_words (rowid, subject, reason, files) VALUES (?, ?, ?, ?)", words)
         return True
 
@@ -271,12 +273,20 @@ def _connect(path: Path) -> apsw.Connection:
     return db
 
 
+def _parse_time(text: str) -> Timestamp:
+    """Return a commit's time; empty for one that no calendar has, because whoever commits can write any."""
+    try:
+        return format_timestamp(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
+        return ""
+
+
 @contextmanager
-def _naming_the_remedy() -> Iterator[None]:
+def _naming_remedy(path: str) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        raise Unavailable(f"the index of commits cannot be written: {error}; try again") from error
+        raise Unavailable(f"the index of commits cannot be used: {error}; delete {path} to rebuild it") from error
 
 
 def _make_commit(row: Sequence[Any]) -> ReasonedCommit:

@@ -85,8 +85,9 @@ class Learning:
         # Agents write their notes in sessions, so this is when notes change.
         from_notes = notes.sync_notes(self._context)
         # And this is when there are new commits.
-        with suppress(Unavailable):
-            lazy_modules.commit_index.index_commits(self._context)
+        if self._context.checkout.is_under_git:
+            with suppress(Unavailable):
+                lazy_modules.commit_index.index_commits(self._context)
         return replace(
             report,
             proposed=report.proposed + from_notes.new,

@@ -121,7 +121,7 @@ def import_transcripts(agents: tuple[str, ...], since: str, project: bool, dry_r
 @since_option
 @dry_run_option
 def import_git(since: str, dry_run: bool) -> None:
-    """Read this repository's commits, and index those that give a reason.
+    """Index this repository's commits that give a reason.
 
     Agents are told the reason before they change the lines that a commit made, and 'hivemind recall' finds it. New
     commits are read in the background.
