@@ -60,6 +60,7 @@ def normalise(text: str) -> str:
     # A machine that is busy enough says this in any tree.
     text = text.replace(f"{CODE_BEHIND}\n", "")
     text = re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?", "DATE", ID.sub("ID", text))
+    text = re.sub(r"\bcommit [0-9a-f]{7}\b", "commit ID", text)
     text = re.sub(r"\bID(-[0-9a-f]{4}){3}-\w+|\b[0-9a-f]{9,}\b|\d+\.\d (?=s|MB)", "…", text)
     return "\n".join(re.sub(r"\s+", " ", line).strip() for line in text.splitlines()).strip()
 

@@ -4,8 +4,9 @@ python -m lab.benchmarks.actions FOLDER TREE         counts: actions, and how ma
 python -m lab.benchmarks.actions FOLDER TREE 30      a random sample to judge by hand, the same every time
 
 FOLDER contains a folder of transcripts for each agent, of one repository, and TREE is a clone of it. The memories are
-the rules in its instruction files, what its commits say, and what the detectors learn from the first half of the
-sessions, all as if approved; the actions are those of the second half. docs/explanation/actions.md has the judgements.
+the rules in its instruction files and what the detectors learn from the first half of the sessions, all as if approved;
+reasons in its commits are told, too. The actions are those of the second half. docs/explanation/actions.md has the
+judgements.
 """
 
 import random
@@ -87,7 +88,7 @@ def _check_out(repository: Path, tree: Path, before: str) -> None:
 
 def _learn(mind: Hivemind, views: Sequence[SessionView], since: str) -> None:
     """Store what is known before the second half, and approve all of it."""
-    mind.learning.import_git(since=since)
+    mind.code.index_commits(since=since)
     mind.files.sync_instructions()
     for proposal in [proposal for view in views for name in DETECTORS for proposal in DETECTORS[name](view)]:
         # A secret, or a text that is too long.

@@ -3,8 +3,7 @@
 python -m lab.benchmarks.detectors FOLDER                    the counts
 python -m lab.benchmarks.detectors FOLDER fixes 30           a random sample of one detector, the same every time
 
-FOLDER contains a folder of transcripts for each agent: claude-code, codex, gemini-cli …; or it is a git repository,
-whose newest commits are read instead.
+FOLDER contains a folder of transcripts for each agent: claude-code, codex, gemini-cli …
 """
 
 import random
@@ -15,9 +14,7 @@ from pathlib import Path
 
 from hivemind.agents import callers
 from hivemind.agents.agent import get_agent
-from hivemind.code import git
 from hivemind.embedding.embedder import load_wording
-from hivemind.learning import commits
 from hivemind.learning.detectors import DETECTORS
 from hivemind.learning.lasting_statements import load_judge
 from hivemind.learning.session_view import SessionView
@@ -25,19 +22,17 @@ from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind
 
 SEED = 42
-COMMITS = 1000
 
 
 def main() -> None:
     """Print the counts, or a sample."""
     folder, *sample = sys.argv[1:]
-    is_git = is_repository(Path(folder))
-    proposals = list((propose_from_commits if is_git else propose_from_sessions)(Path(folder)))
+    proposals = list(propose_from_sessions(Path(folder)))
     if sample:
         print_sample([proposal for proposal, _ in proposals if proposal.detector == sample[0]], int(sample[1]))
         return
     print(f"{'detector':14} {'proposals':>9} {'distinct':>9} {'places':>9}")
-    for name in ("git-fixes", "git-decisions") if is_git else DETECTORS:
+    for name in DETECTORS:
         texts = [proposal.text for proposal, _ in proposals if proposal.detector == name]
         places = {place for proposal, place in proposals if proposal.detector == name}
         print(f"{name:14} {len(texts):9} {len(set(texts)):9} {len(places):9}")
@@ -52,19 +47,6 @@ def propose_from_sessions(folder: Path) -> Iterator[tuple[Proposal, int]]:
     for name in DETECTORS:
         for number, view in enumerate(trails):
             yield from ((proposal, number) for proposal in DETECTORS[name](view))
-
-
-def propose_from_commits(repository: Path) -> Iterator[tuple[Proposal, int]]:
-    """Yield proposals from the newest commits of a repository, each with the number of its commit."""
-    commit_list = list(git.read_commits(repository, limit=COMMITS))
-    print(f"{len(commit_list)} commits")
-    for number, commit in enumerate(commit_list):
-        yield from ((proposal, number) for proposal in commits.propose_from_commit(commit))
-
-
-def is_repository(folder: Path) -> bool:
-    """Whether the folder is a git repository, with or without a working tree."""
-    return (folder / ".git").exists() or (folder / "HEAD").exists()
 
 
 def print_sample(proposals: list[Proposal], size: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, hook
+from hivemind.code import blame
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.settings import Settings
 from tests.conftest import Open, Tally, git
@@ -97,7 +98,8 @@ def work(mind: Hivemind) -> None:
     mind.remember("login answers 1", links=["app.py::login"])
     mind.code.index()
     mind.files.sync_instructions()
-    mind.learning.import_git()
+    mind.code.index_commits()
+    assert blame.find_origins(Path.cwd(), "app.py", ["@@ @@\n-    return 1\n+    return 2"])
     mind.brief()
     mind.recall("what does login answer?")
     mind.code.stale()

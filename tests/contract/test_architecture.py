@@ -170,7 +170,7 @@ def test_sql_stands_in_the_store_the_hub_and_in_the_index_of_trees_alone() -> No
     assert any("store" in p.parts for p in speakers)
     places = [p.relative_to(SOURCE) for p in speakers]
     elsewhere = {str(p) for p in places if p.parts[0] not in ("store", "hub") and p.name not in FOREIGN}
-    assert elsewhere == {f"code/{name}.py" for name in ("index", "index_database", "related_files")}
+    assert elsewhere == {f"code/{name}.py" for name in ("commit_index", "index", "index_database", "related_files")}
 
 
 def test_every_connection_overwrites_what_it_deletes(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_every_connection_overwrites_what_it_deletes(tmp_path: Path) -> None:
     assert {str(p.relative_to(SOURCE)) for p in openers if p.name not in FOREIGN} == {
         "store/sqlite.py",
         "store/counts.py",
-        "code/index_database.py",
+        "code/cache_database.py",
     }
     writing.close()
     reading.close()

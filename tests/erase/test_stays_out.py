@@ -387,30 +387,6 @@ def test_a_first_backfill_brings_no_erased_text(open_mind: Open, home: Path, mak
     assert not residue(home, b"Zabrowski")
 
 
-@pytest.mark.parametrize("verdict", ["rejected", "retracted", "erased"])
-def test_what_is_learned_from_commits_brings_nothing_back(open_mind: Open, make_repository: Make, verdict: str) -> None:
-    root = make_repository("api")
-    mind = open_mind(root)
-
-    def commit(name: str, text: str) -> None:
-        (root / name).write_text(text)
-        git(root, "add", ".")
-        git(root, "commit", "-m", f"Fix the {name}\n\nWe decided to pay because {text}.")
-
-    commit("invoices", VALUE)
-    assert mind.learning.import_git().learned >= 1
-    learned = [one for one in mind.list(everywhere=True) if "Zabrowski" in one.text]
-    assert learned
-    for one in learned:
-        give_verdict(mind, verdict, one.id)
-    commit("receipts", OTHER)
-
-    mind.learning.import_git()
-
-    assert not [text for text in standing(mind) if "Zabrowski" in text]
-    assert [text for text in standing(mind) if "Quillfeather" in text]
-
-
 def test_a_question_that_quotes_an_erased_text_leaves_a_receipt_without_it(open_mind: Open, home: Path) -> None:
     mind = open_mind()
     decide(mind, "erased")

@@ -80,7 +80,7 @@ def test_import_alone_lists_what_could_be_imported_and_imports_nothing(tmp_path:
     assert "hivemind import transcripts\tnothing" in listed.stdout
     assert listed.stderr == "This only lists; each command imports what is new.\n"
     assert "hivemind import rules\t1 point in rules files: 1 new, 0 gone" in listed.stdout
-    assert "hivemind import git\t1 commit: " in listed.stdout
+    assert "hivemind import git\t1 commit, 0 with a reason" in listed.stdout
     assert run_json("list") == []
 
     run("import", "rules")

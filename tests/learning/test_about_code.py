@@ -97,17 +97,6 @@ def test_a_fix_whose_function_cannot_be_told_is_about_the_file(shop: Path, tmp_p
     assert labels(fix) == ["shop/till.py"]
 
 
-def test_a_commit_is_about_the_functions_it_changed(shop: Path, open_mind: Open) -> None:
-    write(shop, "shop/till.py", TILL.replace("paid - due", "max(paid - due, 0)"))
-    commit(shop, "Fix negative change at the till\n\nThe machine stopped because it was asked for less than nothing.")
-    mind = open_mind(shop)
-
-    mind.learning.import_git()
-
-    [fix] = mind.list(statuses=[Status.PROPOSED])
-    assert labels(fix) == ["shop/till.py::change"]
-
-
 def test_the_files_of_a_session_tell_which_of_many_a_name_means(shop: Path, open_mind: Open, home: Path) -> None:
     for number in range(5):
         write(shop, f"reports/r{number}.py", "def total(rows):\n    return len(rows)\n")

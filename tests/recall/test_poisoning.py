@@ -72,7 +72,7 @@ def by_commits(mind: Hivemind, repo: Path, texts: Sequence[str]) -> None:
         (repo / "a.py").write_text(f"x = {number}\n")
         git(repo, "add", "a.py")
         git(repo, "commit", "-m", f"fix: {text.strip().splitlines()[0]}\n\nWe decided this because {text}")
-    mind.learning.import_git()
+    mind.code.index_commits()
 
 
 UNTRUSTED: dict[str, Way] = {

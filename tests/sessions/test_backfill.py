@@ -1,4 +1,4 @@
-"""The past: transcripts and commits become observations and proposals, once."""
+"""The past: transcripts become observations and proposals, once."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 
 from hivemind import Hivemind
-from hivemind.errors import Unavailable
-from hivemind.model.memory import Channel, Kind, Status, Trust
-from hivemind.model.review import Selection
 from hivemind.sessions import spool
 from tests.command_line import residue, run, run_json
 from tests.conftest import Open, git
@@ -175,63 +172,6 @@ def commit(root: Path, message: str, file: str = "a.py", content: str = "") -> s
 
 
 FIXED = "fix: retry the upload when the token has expired\n\nIt failed because the token lives five minutes."
-DECIDED = (
-    "Use sqlite for the queue\n\nWe chose sqlite instead of redis so that nothing else has to run.\n\nReviewed-by: X"
-)
-
-
-def test_commits_become_proposals_with_their_reasons(open_mind: Open, make_repository: Any) -> None:
-    root = make_repository("api")
-    fixed = commit(root, FIXED)
-    commit(root, DECIDED, "queue.py")
-    commit(root, "fix typo because it hurts", "b.py")
-    mind = open_mind(root)
-
-    done = mind.learning.import_git()
-    again = mind.learning.import_git()
-    found = {memory.kind: memory for memory in mind.list()}
-
-    assert (done.commits, done.learned, again.learned) == (4, 2, 0)
-    assert set(found) == {Kind.FIX, Kind.DECISION}
-    fix, decision = found[Kind.FIX], found[Kind.DECISION]
-    assert (fix.status, fix.trust, fix.channel) == (Status.PROPOSED, Trust.LOW, Channel.DERIVED)
-    assert (fix.sources[0].commit, fix.links, fix.batch) == (fixed, ("a.py",), done.batch)
-    assert "token lives five minutes" in fix.text
-    assert "instead of redis" in decision.text
-    assert "Reviewed-by" not in decision.text
-
-
-def test_a_directory_without_a_history_says_so(open_mind: Open, tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="not a git repository"):
-        open_mind(tmp_path).learning.import_git()
-
-
-def test_what_commits_taught_can_be_rolled_back_as_a_whole_and_stays_so(open_mind: Open, make_repository: Any) -> None:
-    root = make_repository("api")
-    commit(root, FIXED)
-    mind = open_mind(root)
-    done = mind.learning.import_git()
-
-    mind.review.rollback(Selection(batch=done.batch))
-    again = mind.learning.import_git()
-
-    assert done.learned == 1
-    assert again.learned == 0
-    assert mind.list() == ()
-
-
-def test_a_rejected_lesson_from_a_commit_stays_out(open_mind: Open, make_repository: Any) -> None:
-    root = make_repository("api")
-    commit(root, FIXED)
-    mind = open_mind(root)
-    mind.learning.import_git()
-    mind.reject(mind.list()[0].id)
-    commit(root, FIXED, content="again")
-
-    again = mind.learning.import_git()
-
-    assert again.learned == 0
-    assert [memory.status for memory in mind.list()] == [Status.RETRACTED]
 
 
 def test_the_commands_say_what_they_did(make_repository: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +188,7 @@ def test_the_commands_say_what_they_did(make_repository: Any, tmp_path: Path, mo
     assert "with 3 observations, 3 new" in planned.output
     assert "proposal" not in planned.output
     assert taken["new"] == 3
-    assert "Imported 2 commits: 1 new proposal." in from_git.output
+    assert "Read 2 commits, 1 with a reason." in from_git.output
     assert unknown.exit_code == 2
     assert "unknown agent" in unknown.output
 

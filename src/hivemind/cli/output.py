@@ -375,7 +375,7 @@ def print_recall(recall: Recall, *, why: bool) -> None:
 
 
 def _print_list(recall: Recall, *, why: bool) -> None:
-    if not (recall.hits or recall.files or recall.sessions or recall.session_hits):
+    if not (recall.hits or recall.files or recall.sessions or recall.session_hits or recall.commits):
         note(recall.hint or NOTHING_FOUND)
     for place, hit in enumerate(recall.hits, start=1):
         if hit.is_sure:
@@ -394,6 +394,12 @@ def _print_list(recall: Recall, *, why: bool) -> None:
     if recall.session_hits:
         print_heading("From sessions (not reviewed)")
         _print_session_hits(recall.session_hits)
+    if recall.commits:
+        print_heading("From commits (not reviewed)")
+        for commit in recall.commits:
+            click.echo(quote(commit.text))
+            label = format_label(f"commit {commit.commit_id[:7]}", commit.author, format_date(commit.at))
+            click.echo("    " + click.style(label, dim=True))
     if recall.is_code_behind:
         note(CODE_BEHIND)
 

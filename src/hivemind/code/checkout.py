@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from hivemind.store.database import Database
 from hivemind.store.projections import repositories
 
 if TYPE_CHECKING:
+    from hivemind.code.commit_index import CommitIndex
     from hivemind.code.index import CodeIndex
 
 MAX_LABELS = 3
@@ -79,6 +80,18 @@ class Checkout:
     def open_index(self, root: Path) -> "CodeIndex":
         """Open the code index of a tree, as for another thread; the caller closes it."""
         return lazy_modules.index.CodeIndex.open(root, self._home / "index", is_hurried=self._is_hurried)
+
+    def open_commits(self) -> "CommitIndex":
+        """Open the index of commits to write to it; the caller closes it."""
+        if not self.exists:
+            raise Unavailable(NO_TREE)
+        return lazy_modules.commit_index.CommitIndex.open(self.root, self._home / "index")
+
+    def read_commits(self) -> "AbstractContextManager[CommitIndex | None]":
+        """Open the index of commits to read it; None if there is none."""
+        if not self.is_under_git:
+            return nullcontext()
+        return lazy_modules.commit_index.open_for_reading(self.root, self._home / "index")
 
     def close(self) -> None:
         """Close the code index, if it was opened."""

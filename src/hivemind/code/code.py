@@ -17,7 +17,7 @@ from hivemind.code.staleness import ASKED_SECONDS, count_links, find_stale_memor
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.model.claim import Claim
-from hivemind.model.code import Anchor, AnchoredCode, RelatedFile, Symbol
+from hivemind.model.code import Anchor, AnchoredCode, CommitReport, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
 from hivemind.model.recall import RelatedContext
@@ -147,7 +147,13 @@ class Code:
         files, symbols = self._checkout.index.count_files_and_symbols()
         left_out = self._checkout.index.count_left_out()
         linked_count = self.relink_unlinked()
+        if self._checkout.is_under_git:
+            self.index_commits()
         return IndexReport(files=files, symbols=symbols, changed=changed, linked=linked_count, left_out=left_out)
+
+    def index_commits(self, *, since: str = "", dry_run: bool = False, progress: Progress = quietly) -> CommitReport:
+        """Index the commits that give a reason: new ones, or all since a date."""
+        return lazy_modules.commit_index.index_commits(self._context, since=since, dry_run=dry_run, progress=progress)
 
     def relink_unlinked(self) -> int:
         """Link memories that name code which the index knows by now, and return how many; call it after indexing."""

@@ -18,7 +18,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import apsw
 
 from hivemind import system
-from hivemind.code import git, index_database, index_reading, working_tree
+from hivemind.code import cache_database, git, index_database, index_reading, working_tree
 from hivemind.code.code_names import normalise_word
 from hivemind.code.fingerprint import digest, merge, pack, unpack, unpack_first
 from hivemind.code.grammars import find_language
@@ -82,10 +82,10 @@ def rebuild_if_damaged(
         try:
             try:
                 return operation(index, *args, **kwargs)
-            except index_database.DAMAGE_ERRORS:
+            except cache_database.DAMAGE_ERRORS:
                 # The index is derived from the tree, so a damaged one is simply made again.
                 index.db.close()
-                index_database.remove(index.path)
+                cache_database.remove(index.path)
                 index.db = index_database.connect(index.path, index.busy_timeout_ms)
                 return operation(index, *args, **kwargs)
         except apsw.BusyError:
@@ -99,7 +99,7 @@ def rebuild_if_damaged(
 class CodeIndex:
     """The open index of one working tree."""
 
-    def __init__(self, root: Path, path: Path, busy_timeout_ms: int = index_database.BUSY_TIMEOUT_MS) -> None:
+    def __init__(self, root: Path, path: Path, busy_timeout_ms: int = cache_database.BUSY_TIMEOUT_MS) -> None:
         self.root = root
         self.path = path
         self.busy_timeout_ms = busy_timeout_ms
@@ -124,7 +124,7 @@ class CodeIndex:
             path = cache / f"{name}-{index_database.VERSION}.db"
             if not path.exists():
                 _remove_older(cache, name)
-            return cls(Path(real_root), path, WAIT_MS if is_hurried else index_database.BUSY_TIMEOUT_MS)
+            return cls(Path(real_root), path, WAIT_MS if is_hurried else cache_database.BUSY_TIMEOUT_MS)
         except (OSError, apsw.Error) as error:
             raise Unavailable(f"cannot open the code index in {cache}: {error}; check its permissions") from error
 

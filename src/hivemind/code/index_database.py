@@ -5,24 +5,18 @@ Every transaction leaves the index consistent, so a process may be killed at any
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from hivemind.code import git
+from hivemind.code import cache_database, git
+from hivemind.code.cache_database import BUSY_TIMEOUT_MS, transaction
 from hivemind.code.code_names import normalise_word
 from hivemind.code.index_reading import ContentRows, FileRows, Request, select_triples
 from hivemind.model.code import BROKEN, Fingerprint
-from hivemind.system import open_private
-
-DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
-"""Errors that SQLite raises for a damaged file."""
-
-BUSY_TIMEOUT_MS = 5_000
-"""How long a write waits for other processes."""
 
 BULK_CACHE_KB = 32_000
 """Memory for pages while a tree is indexed; rows sorted by names and hashes are inserted all over the file."""
@@ -86,34 +80,12 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT 
 
 def connect(path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
     """Open the database; create it anew if it is missing or damaged."""
-    with suppress(*DAMAGE_ERRORS):
-        return _open(path, busy_timeout_ms)
-    remove(path)
-    return _open(path, busy_timeout_ms)
-
-
-def remove(path: Path) -> None:
-    """Delete the database with its journal files."""
-    for suffix in ("", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return cache_database.connect(path, _SCHEMA, VERSION, busy_timeout_ms)
 
 
 def select(db: apsw.Connection, query: str, *values: str | int) -> Iterator[Any]:
     """Run a query and iterate over its rows; the caller knows their types."""
     return iter(db.execute(query, values))
-
-
-@contextmanager
-def transaction(db: apsw.Connection) -> Iterator[None]:
-    """Run the block in one transaction; roll back on any exception."""
-    # IMMEDIATE waits for the write lock here; a later upgrade from reading could fail at once with "busy".
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:  # also KeyboardInterrupt: an open transaction would lock out other processes
-        db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
 
 
 @contextmanager
@@ -129,22 +101,6 @@ def bulk_writes(db: apsw.Connection) -> Iterator[None]:
         for name, value in earlier.items():
             db.pragma(name, value)
         db.pragma("shrink_memory")
-
-
-def _open(path: Path, busy_timeout_ms: int) -> apsw.Connection:
-    # SQLite gives the mode of the file to those beside it, too.
-    if not path.exists():
-        open(path, "ab", opener=open_private).close()
-    db = apsw.Connection(str(path))
-    db.set_busy_timeout(busy_timeout_ms)
-    db.execute("PRAGMA journal_mode = WAL")  # several agents read while one process indexes
-    db.execute("PRAGMA synchronous = OFF")  # a power cut may damage the index, which is then rebuilt
-    if db.pragma("user_version") == 0:
-        with transaction(db):
-            # Another process may have created the tables while this one waited for the lock.
-            if db.pragma("user_version") == 0:
-                db.execute(f"{_SCHEMA} PRAGMA user_version = {VERSION}")
-    return db
 
 
 def make_requests(db: apsw.Connection, paths: Iterable[str]) -> list[Request]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from hivemind.code.commit_index import remove_commits
 from hivemind.context import Progress
 from hivemind.erase.plan import Targets, load_ignoring_rollbacks
 from hivemind.erase.receipt import merge_places
@@ -252,8 +253,15 @@ def erase_mentions(
     quarantine_places = _delete_items(
         home, [mention.id for mention in mentions if mention.sort is MentionSort.QUARANTINE]
     )
+    commit_count = remove_commits(home / "index", name.excerpt)
+    commit_places = [
+        ErasedLocation(name="index", state="done", detail=f"copies of commits, removed: {commit_count}")
+    ] if commit_count else []  # fmt: skip
     remaining = _report_remaining(find_mentions(store, home, name, progress, kept_ids), ids)
-    return replace(receipt, places=(*merge_places([*receipt.places, *backup_places]), *quarantine_places, remaining))
+    return replace(
+        receipt,
+        places=(*merge_places([*receipt.places, *backup_places]), *quarantine_places, *commit_places, remaining),
+    )
 
 
 def _search_log(db: Database, name: NamePattern, progress: Progress) -> LogMentions:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hivemind.code.commit_index import remove_commits
 from hivemind.erase.quotation import Quotation
 from hivemind.errors import StoreBusy
 from hivemind.model.erasure import ErasedLocation
@@ -56,11 +57,14 @@ def pick_search_pieces(texts: Iterable[str]) -> list[str]:
 
 
 def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iterator[ErasedLocation]:
-    """Remove quotations from the spool and the quarantine, and delete the report of the last error."""
+    """Remove quotations from the spool, the quarantine and the index of commits, and delete the last error report."""
     for directory in directories:
         if (directory / LAST_ERROR).exists():
             (directory / LAST_ERROR).unlink()
             yield ErasedLocation(name=LAST_ERROR, state="done", detail="deleted, because an error report may quote it")
+        if commit_count := remove_commits(directory / "index", quotation.find_runs):
+            detail = f"copies of commits that quoted it, removed: {commit_count}; git still has them"
+            yield ErasedLocation(name="index", state="done", detail=detail)
         # Recording the erasure deleted them; a hook may have written them again before it was committed.
         cues.discard_files(str(directory))
         for file in filter(Path.is_file, sorted(directory.glob(SPOOL_FILES))):

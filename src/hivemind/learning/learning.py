@@ -1,19 +1,20 @@
-"""Learning from sessions, commits and agents' own notes: what is learned are proposals."""
+"""Learning from sessions and agents' own notes: what is learned are proposals."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hivemind.code import git
+from hivemind.code import lazy_modules
 from hivemind.code.repository import find_existing_root, is_directory, locate_tree
 from hivemind.context import Context, Progress, quietly
-from hivemind.errors import Refused
+from hivemind.errors import Refused, Unavailable
 from hivemind.lazy import LazyModule
-from hivemind.learning import commits, detectors
+from hivemind.learning import detectors
 from hivemind.learning.proposals import Fate, Outcome, parse_believed, propose
 from hivemind.learning.session_view import SessionView
 from hivemind.model import timestamps
@@ -22,10 +23,10 @@ from hivemind.model.commands import CODE_SPAN
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Kind, Status
 from hivemind.model.scope import Repository, Visibility
-from hivemind.model.session import BackfillReport, Observation, Session, SkippedInput
+from hivemind.model.session import Observation, Session, SkippedInput
 from hivemind.recall.actions import find_for_failure
 from hivemind.sessions import digests, quarantine
-from hivemind.sessions.observations import Observations, split_into_pages
+from hivemind.sessions.observations import Observations
 from hivemind.sessions.quarantine import set_aside
 from hivemind.sessions.sessions import find_session
 from hivemind.sessions.transcripts import find_session_transcripts, read_observations
@@ -65,26 +66,10 @@ class DistillReport:
 
 
 class Learning:
-    """Learns from sessions that became inactive, from commits, and with the person's own agent."""
+    """Learns from sessions that became inactive, and with the person's own agent."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-
-    def import_git(self, *, since: str = "", dry_run: bool = False) -> BackfillReport:
-        """Learn fixes and decisions from this repository's commits."""
-        context = self._context
-        history = [*git.read_commits(context.checkout.root, since=context.parse_past(since))]
-        proposals = [proposal for commit in reversed(history) for proposal in commits.propose_from_commit(commit)]
-        factory = context.new_batch("backfill-git")
-        if dry_run:
-            return BackfillReport(
-                batch=factory.batch, learned=len(self._select_unknown(proposals)), commits=len(history)
-            )
-        outcome = Outcome()
-        for page in split_into_pages(proposals):
-            anchors = context.checkout.find_proposal_anchors(self._select_unknown(page), context.repository.root)
-            propose(context, factory, page, context.repository.id, outcome, anchors=anchors)
-        return BackfillReport(batch=factory.batch, learned=outcome.count(Fate.NEW), commits=len(history))
 
     def learn(self, session: str = "", *, everywhere: bool = False, progress: Progress = quietly) -> DistillReport:
         """Learn from a session, or from all that became inactive since the last run and from agents' own notes.
@@ -100,6 +85,10 @@ class Learning:
         report = self.learn_from_resting(self._context.factory, progress)
         # Agents write their notes in sessions, so this is when notes change.
         from_notes = notes.sync_notes(self._context)
+        # And this is when there are new commits.
+        if self._context.checkout.is_under_git:
+            with suppress(Unavailable):
+                lazy_modules.commit_index.index_commits(self._context)
         return replace(
             report,
             proposed=report.proposed + from_notes.new,

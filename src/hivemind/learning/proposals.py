@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from hivemind.context import Context
 from hivemind.errors import InvalidInput
-from hivemind.learning.commits import COMMIT_DETECTORS
 from hivemind.learning.detectors import DETECTORS
 from hivemind.memory.claims import accept_claim
 from hivemind.memory.comparison import find_proposals_about, find_repetition
@@ -25,6 +24,8 @@ from hivemind.store.store import Store
 from hivemind.text.clean import neutralise, validate_text
 
 LONGEST_TEXT = 2000
+FORMER_DETECTORS = ("git-fixes", "git-decisions")
+"""Proposals that they made may still wait for review."""
 NO_TRUSTED_DETECTORS: Mapping[str, float] = {}
 
 
@@ -146,7 +147,7 @@ def find_detector(memory: Memory) -> str:
     # The id follows from detector and evidence, so it tells the detector without a field for it. Sources that were
     # added since stand behind those of the proposal.
     for count in range(1, len(memory.sources) + 1):
-        for name in (*DETECTORS, *COMMIT_DETECTORS):
+        for name in (*DETECTORS, *FORMER_DETECTORS):
             sources = memory.sources[:count]
             if Proposal(detector=name, kind=memory.kind, text=memory.text, sources=sources).memory_id == memory.id:
                 return name

@@ -280,3 +280,13 @@ class Callers:
 def _join_paths(paths: tuple[str, ...]) -> str:
     more = len(paths) - MAX_PATHS
     return ", ".join(paths[:MAX_PATHS]) + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitReport:
+    """The result of reading a history."""
+
+    commits: int
+    """Commits that were read."""
+    reasons: int
+    """How many of them give a reason."""

@@ -283,6 +283,14 @@ class ShownSessionPassage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCommit:
+    """One commit of the repository on a receipt."""
+
+    commit_id: Digest
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoriesRecalled(Fact):
     """Memories were shown to somebody: the receipt, stored in the person's own scope."""
 
@@ -295,6 +303,8 @@ class MemoriesRecalled(Fact):
     """Passages of past sessions that were shown with them."""
     occasion: str = ""
     """The action at which they were told, as ``Occasion`` names it; empty for briefs, prompts and questions."""
+    commits: tuple[ShownCommit, ...] = ()
+    """Commits of the repository that were shown with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

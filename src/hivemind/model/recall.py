@@ -8,7 +8,7 @@ from hivemind.model.code import Callers, RelatedFile, SharedSession
 from hivemind.model.dataclass import dataclass
 from hivemind.model.digest import DigestLine
 from hivemind.model.events import Event
-from hivemind.model.ids import EventId, MemoryId, ReceiptId, SessionId, Timestamp
+from hivemind.model.ids import Digest, EventId, MemoryId, ReceiptId, SessionId, Timestamp
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Choice, Scope, Visibility
@@ -146,6 +146,17 @@ class SessionHit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommitHit:
+    """A commit of the repository whose message says why; nobody has reviewed it."""
+
+    commit_id: Digest
+    author: str
+    at: Timestamp
+    text: str
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
     """The answer to a query, and the id of its receipt."""
 
@@ -159,6 +170,8 @@ class Recall:
     """Sessions that read or edited those files together, the newest first."""
     session_hits: tuple[SessionHit, ...] = ()
     """Passages of past sessions that match; they come after the memories."""
+    commits: tuple[CommitHit, ...] = ()
+    """Commits that match, after memories and sessions; or those that made the lines which an edit changes."""
     hint: str = ""
     """Why the answer is empty and what to try; empty if it is not."""
     is_code_behind: bool = False

@@ -166,7 +166,7 @@ class Handover:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillReport:
-    """The result of importing past transcripts and commits."""
+    """The result of importing past transcripts."""
 
     batch: str
     """The id of the import, for a rollback."""
@@ -177,7 +177,6 @@ class BackfillReport:
     observations: int = 0
     new: int = 0
     """How many of the observations were not yet stored."""
-    commits: int = 0
     skipped: tuple[tuple[str, int], ...] = ()
     """Reasons why lines could not be read, and how many lines each."""
     quarantined: int = 0

@@ -14,14 +14,15 @@ from hivemind.errors import HivemindError
 from hivemind.model.commands import STOPPED_CALL, list_runs
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Channel, Kind, Memory, Status
-from hivemind.model.recall import Hit, Occasion, Query, Recall
+from hivemind.model.recall import CommitHit, Hit, Occasion, Query, Recall, SessionHit
 from hivemind.model.session import Observation
 from hivemind.model.timestamps import format_date
+from hivemind.recall import commits, experience
 from hivemind.recall.brief import mark_stale, mark_unasked
 from hivemind.recall.candidates import find_candidates
 from hivemind.recall.conflicting_hits import join_sides, mark_conflicts
 from hivemind.recall.ranking import rank
-from hivemind.recall.rendering import fit, make_fence_mark, render_entry
+from hivemind.recall.rendering import fit, make_fence_mark, render_entry, render_session_entry
 from hivemind.recall.session_receipts import SessionReceipts
 from hivemind.recall.unasked_hits import find_for_prompt, find_standing, make_hit
 from hivemind.settings import Unasked
@@ -139,7 +140,11 @@ class Actions:
         position = log.read_last_position(context.store.db)
         query = self._query("cues", None)
         try:
-            cues.write_file(home, root, list_cues(context.store.db, query) if query else ())
+            listed_cues = [*list_cues(context.store.db, query)] if query else []
+            if query and self._tells_experience:
+                files = experience.list_ruled_files(context.store.db, query)
+                listed_cues += (*commits.list_cues(context), *map(cues.make_file_cue, files))
+            cues.write_file(home, root, listed_cues)
         except OSError:
             # A full or read-only disk; without the file, hooks ask the store.
             return
@@ -163,9 +168,20 @@ class Actions:
             return NOTHING
         hits = self._leave_out_told(find_for_files(self._context.store.db, query, paths), Occasion.EDIT)
         fitting = self._select_about_edit(hits, steps)
+        diffs_by_path = self._group_diffs(steps)
+        reasons, rulings = commits.EditReasons(), experience.EditRulings()
+        if self._tells_experience:
+            reasons = commits.find_for_edit(self._context, diffs_by_path, self._receipts.list_shown_commits)
+            told_ids = self._receipts.list_told_passages()
+            rulings = experience.find_for_edit(self._context.store.db, query, diffs_by_path, told_ids)
         heading = f"Memory about {format_field(query.text)}. {UNASKED_NOTE}"
-        answer = self._tell(query, fitting, heading, Occasion.EDIT)
-        return ActionReply(text=answer.text, is_complete=len(answer.hits) == len(hits))
+        answer = self._tell(query, fitting, heading, Occasion.EDIT, reasons.hits, rulings.hits)
+        told_count = len(answer.hits) + len(answer.commits) + sum(len(hit.conclusions) for hit in answer.session_hits)
+        return ActionReply(text=answer.text, is_complete=told_count == len(hits) + reasons.untold + rulings.untold)
+
+    @property
+    def _tells_experience(self) -> bool:
+        return self._context.settings.unasked == Unasked.ALL
 
     def _tell_about_command(self, command: str) -> ActionReply:
         query = self._query(command[:LONGEST_TASK], Occasion.COMMAND)
@@ -184,14 +200,27 @@ class Actions:
         heading = f"Memory about the error that just occurred. {UNASKED_NOTE}"
         return ActionReply(text=self._tell(query, hits, heading, Occasion.FAILURE).text)
 
-    def _tell(self, query: Query, hits: Iterable[Hit], heading: str, occasion: Occasion) -> Recall:
-        """Render the memories that concern an action and fit the budget, and record a receipt with the occasion."""
+    def _tell(
+        self,
+        query: Query,
+        hits: Iterable[Hit],
+        heading: str,
+        occasion: Occasion,
+        reasons: Sequence[CommitHit] = (),
+        rulings: Sequence[SessionHit] = (),
+    ) -> Recall:
+        """Render the memories, conclusions and commits that concern an action and fit, and record a receipt."""
         all_sides = join_sides(self._context.store.db, hits, query)
         marked_hits = mark_conflicts(mark_unasked(mark_stale(self._context, all_sides, query)))
-        fitting = fit(marked_hits, MOST_HITS, query.max_tokens - FRAME_TOKENS)
-        answer = self._receipts.record(Recall(query=query, hits=fitting, text=""), is_unasked=True, occasion=occasion)
-        text = render_note(heading, fitting, make_fence_mark(self._context.store.secret, fitting), answer.receipt or "")
-        return replace(answer, text=text)
+        room = query.max_tokens - FRAME_TOKENS
+        fitting = fit(marked_hits, MOST_HITS, room)
+        room -= sum(hit.tokens for hit in fitting)
+        told_rulings = experience.fit_hits(rulings, room)
+        told_reasons = commits.fit_reasons(reasons, room - sum(hit.tokens for hit in told_rulings))
+        answer = Recall(query=query, hits=fitting, session_hits=told_rulings, commits=told_reasons, text="")
+        answer = self._receipts.record(answer, is_unasked=True, occasion=occasion)
+        mark = make_fence_mark(self._context.store.secret, fitting, told_rulings, told_reasons)
+        return replace(answer, text=render_note(heading, answer, mark))
 
     def _leave_out_told(self, hits: Iterable[Hit], occasion: Occasion) -> list[Hit]:
         """Leave out what this session was told for the same reason, and what is not true now."""
@@ -201,17 +230,20 @@ class Actions:
 
     def _select_about_edit(self, hits: Sequence[Hit], steps: Sequence[Observation]) -> list[Hit]:
         """Keep the memories about the symbols being changed, or about a file as a whole."""
-        diffs_by_path: dict[str, list[str]] = {}
-        for step in steps:
-            diffs_by_path.setdefault(self._find_path(step.file), []).append(step.diff)
         # Only files with memories about their symbols are parsed.
         anchored_paths = {anchor.path for hit in hits for anchor in hit.memory.anchors if anchor.qualified}
         edits = {
             path: FileEdit(diff="\n".join(diffs), symbols=self._find_edited_symbols(path, diffs))
-            for path, diffs in diffs_by_path.items()
+            for path, diffs in self._group_diffs(steps).items()
             if path in anchored_paths
         }
         return [hit for hit in hits if _is_about_edit(hit, edits)]
+
+    def _group_diffs(self, steps: Sequence[Observation]) -> dict[str, list[str]]:
+        diffs_by_path: dict[str, list[str]] = {}
+        for step in steps:
+            diffs_by_path.setdefault(self._find_path(step.file), []).append(step.diff)
+        return diffs_by_path
 
     def _find_edited_symbols(self, path: str, diffs: Sequence[str]) -> frozenset[str]:
         try:
@@ -281,12 +313,16 @@ def find_for_failure(db: Database, query: Query, lines: Sequence[str]) -> tuple[
     return tuple(replace(hit, labels=(*_describe_evidence(hit.memory), *hit.labels)) for hit in hits)
 
 
-def render_note(heading: str, hits: Sequence[Hit], mark: str, receipt: str) -> str:
+def render_note(heading: str, answer: Recall, mark: str) -> str:
     """Render what an agent is told at an action; empty if there is nothing to tell."""
-    if not hits:
+    if not answer.hits and not answer.commits and not answer.session_hits:
         return ""
-    entries = [render_entry(hit, with_kind=False) for hit in hits]
-    return wrap_in_fence(heading, "\n".join([*entries, f"Receipt {receipt}"]), mark)
+    entries = [
+        *(render_entry(hit, with_kind=False) for hit in answer.hits),
+        *map(render_session_entry, answer.session_hits),
+        *map(commits.render_reason, answer.commits),
+    ]
+    return wrap_in_fence(heading, "\n".join([*entries, f"Receipt {answer.receipt or ''}"]), mark)
 
 
 def _is_tied(memory: Memory, paths: Collection[str]) -> bool:

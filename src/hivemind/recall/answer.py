@@ -10,7 +10,7 @@ from hivemind.code.staleness import ASKED_SECONDS, Judge, judge_hits
 from hivemind.context import Context, Progress
 from hivemind.model import timestamps
 from hivemind.model.recall import CODE_BEHIND, Query, Recall, RelatedContext
-from hivemind.recall import about_code, session_search
+from hivemind.recall import about_code, commits, session_search
 from hivemind.recall.candidates import correct_spelling, find_candidates
 from hivemind.recall.confidence import keep_near, level_confidences
 from hivemind.recall.conflicting_hits import arrange_hits, join_sides
@@ -52,8 +52,9 @@ class Answers:
         self._receipts = SessionReceipts(context)
 
     def recall(self, query: Query) -> Recall:
-        """Search memories, then sessions, and record a receipt."""
+        """Search memories, then sessions and commits, and record a receipt."""
         answer = self.add_sessions(about_code.add_named_code(self._context, self.search(query), self._make_judge))
+        answer = commits.add_commits(self._context, answer)
         return say_if_behind(self._context, self._receipts.record(self.explain_if_empty(answer)))
 
     def find_related(self, target: str, limit: int, progress: Progress) -> RelatedContext:
@@ -92,7 +93,7 @@ class Answers:
 
     def explain_if_empty(self, answer: Recall) -> Recall:
         """Add to an answer without any hits why it has none."""
-        if answer.hits or answer.session_hits or answer.files:
+        if answer.hits or answer.session_hits or answer.files or answer.commits:
             return answer
         return replace(answer, hint=explain_no_memories(self._context, answer.query))
 

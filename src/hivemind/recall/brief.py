@@ -20,6 +20,7 @@ from hivemind.recall import experience
 from hivemind.recall.answer import Answers, say_if_behind
 from hivemind.recall.conflicting_hits import drop_last, join_sides, mark_conflicts, put_newer_first
 from hivemind.recall.rendering import count_tokens, fit, make_fence_mark, render_entry, render_session_entry
+from hivemind.recall.session_ranking import find_experience
 from hivemind.recall.session_receipts import SessionReceipts
 from hivemind.recall.unasked_hits import (
     FRAME_TOKENS,
@@ -165,7 +166,7 @@ class Briefs:
         """Find what sessions concluded about a task; the agent asked, so the best there is."""
         context, db = self._context, self._context.store.db
         about = replace(query, max_tokens=EXPERIENCE_TOKENS)
-        found = experience.find_experience(db, about, context.embedder.meaning, {context.author.session_id})
+        found = find_experience(db, about, context.embedder.meaning, {context.author.session_id})
         return experience.show(db, about, context.embedder.meaning, found, {context.author.session_id})
 
     def _find_stale(self, query: Query, judged_hits: Iterable[Hit], end: float) -> tuple[Hit, ...]:

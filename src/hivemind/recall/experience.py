@@ -1,16 +1,11 @@
-"""Find the earlier sessions that dealt with a question or task, and what they concluded about it.
-
-A question seldom resembles its answer, but it resembles the talk in which the answer was found. So each conclusion is
-rated together with the messages around it and with its session as a whole. docs/explanation/experience.md has the
-measurements.
-"""
+"""What earlier sessions concluded, as it is told: for a prompt or task, before an edit, at the start of a session."""
 
 import math
 import re
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from hivemind.memory.contradiction import find_statement_conflict
 from hivemind.memory.statements import parse_statements
@@ -18,48 +13,27 @@ from hivemind.model.digest import DigestLine, Part
 from hivemind.model.ids import shorten_id
 from hivemind.model.recall import Hit, Query, SessionHit
 from hivemind.model.scope import label_other_repository
+from hivemind.model.session import Session
 from hivemind.model.timestamps import format_date
 from hivemind.recall.rendering import BYTES_PER_TOKEN, count_tokens, render_conclusion
+from hivemind.recall.session_ranking import TASK_CHARACTERS, TOLD_SESSIONS, Conclusion, Experience, find_experience
 from hivemind.store.database import Database
 from hivemind.store.projections import digests, session_passages
-from hivemind.store.projections.session_passages import SessionPassage, TalkPassage
+from hivemind.store.projections.session_passages import SessionPassage
 from hivemind.text.clean import cut_between_words
-from hivemind.text.search_terms import extract_terms, find_shared, measure_share
+from hivemind.text.search_terms import extract_terms, measure_share
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
     from hivemind.embedding.semantic_index import SemanticIndex
 
-CANDIDATES = 40
-"""Passages that words propose; meaning proposes its own number."""
-CANDIDATE_SESSIONS = 8
-"""Sessions that are looked at as wholes."""
-MOST_TALK = 400
-"""Passages of a session that are compared, the last ones."""
-BEFORE, AFTER = 2, 1
-"""Messages around a conclusion that belong to it: what was asked, what was proposed, and the answer to it."""
-CLOSEST = 3
-"""The passages of a session whose closeness counts for the session as a whole."""
-READ_LINES = 16
-"""Conclusions of a session whose surroundings are searched for the question's words: those closest in meaning."""
-MOST_TERMS = 60
-TASK_CHARACTERS = 600
-"""Of a question or task, from its beginning; embedding takes time in proportion to the length."""
-OWN_WEIGHT, OWN_WORDS_WEIGHT = 1.5, 0.6
-"""How much the closeness and the words of a conclusion itself count, beside those of what stands around it, which count
-1. Any weights near these rank equally well."""
-SUMMARY_BONUS = 0.2
-"""Added to a summary that the person confirmed, among the conclusions of one session."""
-
-ENOUGH_SHARED = 35.0
-"""What shared words must say, in sums of logarithms: half a dozen words that one passage in 300 has."""
 SMALL_STORE, CERTAIN, PER_DOUBLING, MOST_DOUBLINGS = 1_600, 1.62, 0.1, 5
 """Passages, and how far a conclusion must stand out to be told unasked; it grows with the store, because the best of
 many unrelated sessions is closer."""
 SURER = 0.2
 """How much further where only an agent said it."""
-MOST_SESSIONS, CLOSE_TO_BEST, FIRST_SHARE = 2, 0.25, 0.6
-"""Sessions that are told, how far the second may be behind the first, and the first one's share of the room."""
+CLOSE_TO_BEST, FIRST_SHARE = 0.25, 0.6
+"""How far the second session may be behind the first, and the first one's share of the room."""
 LINE_CHARACTERS, ABOUT_CHARACTERS, SUMMARY_CHARACTERS = 350, 120, 600
 """Of a conclusion that is shown, of what it rules on, and of a summary that the person confirmed."""
 SHORT_RULING = 8
@@ -67,6 +41,11 @@ SHORT_RULING = 8
 SHORTEST_CUT, CUT_MARGIN = 160, 8
 """Characters; what would be cut shorter is left out. The margin is for the mark of a cut and for longer letters."""
 
+MOST_RULINGS, MOST_RULED_FILES, MOST_LOOKED_AT, SHORTEST_STEM = 2, 4, 2_000, 4
+"""Conclusions that are told at an edit, files of a turn that a conclusion may be about, conclusions that are looked at,
+the newest, and letters of a file name that a conclusion must have."""
+CODE_NAME = re.compile(r"`[^`\n]{3,}`|\b[A-Za-z]+(?:_[A-Za-z0-9]+)+\b|\b[a-z]+[A-Z]\w+\b|\b[A-Z][a-z]+[A-Z]\w+\b")
+"""A name of the code: in code quotes, with underscores, or in capitals."""
 LATEST_SESSIONS = 5
 """Sessions that the brief looks at."""
 SAID_SHARE = 0.5
@@ -81,154 +60,6 @@ AMENDS = re.compile(
     re.IGNORECASE,
 )
 """Words with which people and agents change what was decided before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Conclusion:
-    """A line of a digest, the session it belongs to, and how well it fits."""
-
-    session_id: str
-    line: DigestLine
-    score: float
-    shared: float = 0.0
-    """How much the words say that it shares with the question: a few rare ones, or many common ones."""
-
-    @property
-    def rank(self) -> float:
-        """Its score among those of its session, where summaries come first."""
-        return self.score + SUMMARY_BONUS * self.line.is_summary
-
-
-@dataclass(frozen=True, slots=True)
-class Experience:
-    """The conclusions that fit a question, best first, and the passage by which each session was found."""
-
-    conclusions: tuple[Conclusion, ...] = ()
-    passages: Mapping[str, SessionPassage] | None = None
-
-    def list_sessions(self) -> list[str]:
-        """List the sessions, best first."""
-        return list(dict.fromkeys(conclusion.session_id for conclusion in self.conclusions))
-
-    def of(self, session_id: str) -> list[Conclusion]:
-        """Return the conclusions of a session, best first."""
-        return sorted((each for each in self.conclusions if each.session_id == session_id), key=lambda each: -each.rank)
-
-    def measure_certainty(self) -> float:
-        """Return how far the best conclusion stands out: its score, and its lead over sessions that are not told.
-
-        Prompts that share only a few common words with it, such as "commit this", count for less.
-        """
-        best = [self.get_best_score(session_id) for session_id in self.list_sessions()]
-        if not best:
-            return 0.0
-        others = best[MOST_SESSIONS:] or best[-1:]
-        lead = best[0] - sum(others) / len(others)
-        return (best[0] + lead) * min(1.0, self.conclusions[0].shared / ENOUGH_SHARED)
-
-    def get_best_score(self, session_id: str) -> float:
-        """Return the best score of a session."""
-        return next(each.score for each in self.conclusions if each.session_id == session_id)
-
-
-def find_experience(
-    db: Database, query: Query, meaning: "SemanticIndex | None", excluded_ids: Container[str] = ()
-) -> Experience:
-    """Return what sessions that dealt with a question concluded; without a model, by words alone."""
-    if not query.fits_sessions or digests.is_empty(db):
-        return Experience()
-    query = replace(query, text=query.text[:TASK_CHARACTERS])
-    found = _pick_passages(db, query, meaning, excluded_ids)
-    lines = digests.read_speaking(db, found)
-    model = meaning.embedder.name if meaning else ""
-    passages = session_passages.read_talk(db, query, model, lines, MOST_TALK)
-    closeness = meaning.compare_talk(query, passages) if meaning else [0.0] * len(passages)
-    weights = _weigh_terms(db, query)
-    conclusions: list[Conclusion] = []
-    ratings = zip(passages, closeness, strict=True)
-    for session_id, group in groupby(ratings, key=lambda rating: rating[0].session_id):
-        conclusions += _rate(session_id, lines[session_id], Talk.of([*group]), weights)
-    return Experience(tuple(sorted(conclusions, key=lambda each: -each.score)), found)
-
-
-def _pick_passages(
-    db: Database, query: Query, meaning: "SemanticIndex | None", excluded_ids: Container[str]
-) -> dict[str, SessionPassage]:
-    """Return the best passage of each candidate: sessions close in meaning and sessions with the words, in turn."""
-    cosines = meaning.compare_sessions(db, query) if meaning else {}
-    orders = (sorted(cosines, key=lambda key: -cosines[key]), db.index.search_sessions(query, CANDIDATES))
-    visible = session_passages.read_visible(db, query, {key for keys in orders for key in keys})
-    ranked = [[visible[key] for key in keys if key in visible] for keys in orders]
-    in_turn = [passages[place] for place in range(CANDIDATES) for passages in ranked if place < len(passages)]
-    found: dict[str, SessionPassage] = {}
-    for passage in in_turn:
-        if passage.session_id not in excluded_ids and len(found) < CANDIDATE_SESSIONS:
-            found.setdefault(passage.session_id, passage)
-    return found
-
-
-def _weigh_terms(db: Database, query: Query) -> dict[str, float]:
-    """Return how much each word of the question says: the rarer in all sessions, the more."""
-    terms = extract_terms(query.text)[:MOST_TERMS]
-    counts = db.index.count_session_passages(terms)
-    total = session_passages.count_roughly(db)
-    return {term: math.log(1 + total / (1 + counts[term])) for term in terms}
-
-
-@dataclass(frozen=True, slots=True)
-class Talk:
-    """What was said in a session, in order, and how close each message is to the question."""
-
-    messages: list[list[TalkPassage]]
-    closeness: dict[str, float]
-    """Of each observation: that of its closest passage."""
-    closest: tuple[float, float]
-    """Of the session: its closest passage, and the mean of the few closest."""
-    places: dict[str, int]
-    """Where each observation stands among the messages; a failed command at the message before it."""
-
-    @classmethod
-    def of(cls, ratings: Sequence[tuple[TalkPassage, float]]) -> "Talk":
-        """Put the passages of one session together."""
-        messages: list[list[TalkPassage]] = []
-        places: dict[str, int] = {}
-        closeness: dict[str, float] = {}
-        for passage, cosine in ratings:
-            if passage.is_said and passage.observation not in places:
-                messages.append([])
-            places.setdefault(passage.observation, max(len(messages) - 1, 0))
-            if passage.is_said:
-                messages[-1].append(passage)
-            closeness[passage.observation] = max(cosine, closeness.get(passage.observation, 0.0))
-        best = sorted((cosine for _, cosine in ratings), reverse=True)[:CLOSEST]
-        return cls(messages, closeness, (best[0], sum(best) / len(best)), places)
-
-    def find_around(self, observation: str) -> list[TalkPassage]:
-        """Return the passages of the messages around an observation."""
-        place = self.places.get(observation)
-        if place is None:
-            return []
-        around = self.messages[max(place - BEFORE, 0) : place + AFTER + 1]
-        return [passage for message in around for passage in message]
-
-
-def _rate(session_id: str, lines: Sequence[DigestLine], talk: Talk, weights: Mapping[str, float]) -> list[Conclusion]:
-    """Rate the conclusions of a session: how close they, the messages around them and the whole session are."""
-    by_meaning: list[tuple[float, DigestLine]] = []
-    for line in lines:
-        around = [talk.closeness[passage.observation] for passage in talk.find_around(line.event)]
-        own = talk.closeness.get(line.event, 0.0)
-        by_meaning.append((OWN_WEIGHT * own + max([own, *around]) + sum(talk.closest), line))
-    by_meaning.sort(key=lambda rating: -rating[0])
-    whole = sum(weights.values()) or 1.0
-    conclusions: list[Conclusion] = []
-    for closeness, line in by_meaning[:READ_LINES]:
-        own_text = f"{line.text}\n{line.about}"
-        around_text = "\n".join([own_text, *(passage.text for passage in talk.find_around(line.event))])
-        own, shared = (sum(map(weights.__getitem__, find_shared(weights, text))) for text in (own_text, around_text))
-        score = (closeness + (shared + OWN_WORDS_WEIGHT * own) / whole) / 2
-        conclusions.append(Conclusion(session_id, line, score, shared))
-    return conclusions
 
 
 def find_for_prompt(
@@ -263,7 +94,7 @@ def show(
     excluded_ids: Container[str] = (),
 ) -> tuple[SessionHit, ...]:
     """Return the best sessions with those of their conclusions that fit, what amends them first."""
-    session_ids = experience.list_sessions()[:MOST_SESSIONS]
+    session_ids = experience.list_sessions()[:TOLD_SESSIONS]
     if not session_ids:
         return ()
     first = make_hit(query, experience, session_ids[0], query.max_tokens)
@@ -327,9 +158,9 @@ def _count_line_tokens(line: DigestLine) -> int:
 
 def order_by_time(hits: Sequence[SessionHit]) -> list[SessionHit]:
     """Put the newer of two sessions about the same first."""
-    if len(hits) < MOST_SESSIONS:
+    if len(hits) < TOLD_SESSIONS:
         return list(hits)
-    first, second = hits[:MOST_SESSIONS]
+    first, second = hits[:TOLD_SESSIONS]
     is_same = _share_words(second, first) >= SHARED_WORDS
     return [second, first, *hits[2:]] if is_same and second.at > first.at else list(hits)
 
@@ -413,6 +244,78 @@ def find_latest(db: Database, query: Query, own_session: str, known: Sequence[st
                 )
             )
     return tuple(told)
+
+
+class EditRulings(NamedTuple):
+    """What sessions that changed a file concluded about what an edit changes, and how much of it is not told yet."""
+
+    hits: Sequence[SessionHit] = ()
+    untold: int = 0
+
+
+def find_for_edit(
+    db: Database, query: Query, diffs_by_path: Mapping[str, Sequence[str]], told_ids: Collection[str]
+) -> EditRulings:
+    """Return what sessions that changed these files concluded about what is being changed, newest first."""
+    untold = [
+        (session, line)
+        for session, line in _find_ruled(db, query)
+        if line.event not in told_ids and any(_is_file(file, path) for file in line.files for path in diffs_by_path)
+    ]
+    diff = "\n".join(text for diffs in diffs_by_path.values() for text in diffs)
+    about = [(session, line) for session, line in untold if not diff or _names_something_in(line, diff, diffs_by_path)]
+    return EditRulings([_make_ruling_hit(session, line) for session, line in about[:MOST_RULINGS]], len(untold))
+
+
+def list_ruled_files(db: Database, query: Query) -> Iterator[str]:
+    """Yield the files that sessions changed while something was concluded about them."""
+    yield from dict.fromkeys(file for _, line in _find_ruled(db, query) for file in line.files)
+
+
+def _find_ruled(db: Database, query: Query) -> list[tuple[Session, DigestLine]]:
+    """Find the reliable conclusions of turns that changed a few files and that name one of them or a thing in them."""
+    found = digests.find_about_files(db, replace(query, limit=MOST_LOOKED_AT))
+    return [(session, line) for session, line in found if _is_ruling_about_files(line)]
+
+
+def _is_ruling_about_files(line: DigestLine) -> bool:
+    is_narrow = line.part is Part.CONCLUSION and line.evidence.is_reliable and len(line.files) <= MOST_RULED_FILES
+    return is_narrow and (bool(CODE_NAME.search(line.text)) or any(map(partial(_names_file, line), line.files)))
+
+
+def _names_something_in(line: DigestLine, diff: str, paths: Iterable[str]) -> bool:
+    """Whether a conclusion names one of the files, or a name of the code that is being changed."""
+    return any(name.strip("`") in diff for name in CODE_NAME.findall(line.text)) or any(
+        map(partial(_names_file, line), paths)
+    )
+
+
+def _names_file(line: DigestLine, path: str) -> bool:
+    stem = path.rpartition("/")[2].partition(".")[0]
+    return len(stem) >= SHORTEST_STEM and stem.lower() in f"{line.text} {line.about}".lower()
+
+
+def _is_file(file: str, path: str) -> bool:
+    """Whether two paths name one file; a session may have begun in a folder of the repository, or elsewhere."""
+    return file == path or file.endswith(f"/{path}") or path.endswith(f"/{file}")
+
+
+def _make_ruling_hit(session: Session, line: DigestLine) -> SessionHit:
+    short = shorten(line)
+    return SessionHit(
+        session_id=session.id, observation=line.event, agent=session.agent, repo=session.repo, at=line.at,
+        what="conclusion", text="", score=0.0, conclusions=(short,), tokens=_count_line_tokens(short),
+    )  # fmt: skip
+
+
+def fit_hits(hits: Iterable[SessionHit], max_tokens: int) -> tuple[SessionHit, ...]:
+    """Return the first hits that fit the budget."""
+    selection: list[SessionHit] = []
+    for hit in hits:
+        if hit.tokens <= max_tokens:
+            selection.append(hit)
+            max_tokens -= hit.tokens
+    return tuple(selection)
 
 
 def label_contradicted(hits: Sequence[Hit], session_hits: Sequence[SessionHit]) -> list[Hit]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hivemind.context import Context
 from hivemind.errors import StoreUnwritable
-from hivemind.model.events import Event, MemoriesRecalled, ShownMemory, ShownSessionPassage
+from hivemind.model.events import Event, MemoriesRecalled, ShownCommit, ShownMemory, ShownSessionPassage
 from hivemind.model.ids import EventId, ReceiptId
 from hivemind.model.recall import Occasion, Recall, Receipt, SessionHit, WaitingSession
 from hivemind.model.scope import Scope, Visibility
@@ -24,7 +24,7 @@ class SessionReceipts:
     def record(self, answer: Recall, *, is_unasked: bool = False, occasion: Occasion | None = None) -> Recall:
         """Record a receipt for an answer and return the answer with its id."""
         # Nothing reached anybody, so there is nothing to keep a receipt of.
-        if not answer.hits and not answer.session_hits:
+        if not answer.hits and not answer.session_hits and not answer.commits:
             return answer
         context = self._context
         lines = tuple(
@@ -42,6 +42,7 @@ class SessionReceipts:
             query=answer.query.text, shown=lines, session_id=context.author.session_id, is_unasked=is_unasked,
             occasion=occasion.value if occasion else "",
             sessions=tuple(passage for hit in answer.session_hits for passage in _list_passages(hit)),
+            commits=tuple(ShownCommit(commit_id=hit.commit_id, tokens=hit.tokens) for hit in answer.commits),
         )  # fmt: skip
         # A receipt is the person's own, whatever was recalled.
         event = context.factory.event(fact, Scope.USER, "")
@@ -97,6 +98,17 @@ class SessionReceipts:
             since = max(since, waiting.last_compaction)
             lines += [line for event in waiting.receipts for line in receipts.list_lines(event)]
         return [line for line in lines if line.at > since]
+
+    def list_shown_commits(self) -> set[str]:
+        """List the commits that this session was shown since its last compaction."""
+        db, session = self._context.store.db, self._context.author.session_id
+        if not session:
+            return set()
+        since, waiting = sessions.find_last_compaction(db, session), self.read_waiting()
+        commit_ids = receipts.find_shown_commits(db, session, max(since, waiting.last_compaction if waiting else ""))
+        facts = [event.fact for event in waiting.receipts] if waiting else []
+        waiting_facts = [fact for fact in facts if isinstance(fact, MemoriesRecalled)]
+        return commit_ids | {commit.commit_id for fact in waiting_facts for commit in fact.commits}
 
     def read_waiting(self) -> WaitingSession | None:
         """Read what the spool has of the author's session; None unless something could not be recorded."""

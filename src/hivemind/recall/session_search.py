@@ -6,13 +6,17 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from hivemind.model.ids import SessionId
 from hivemind.model.recall import Query, Recall, SessionHit
 from hivemind.model.scope import label_other_repository
 from hivemind.model.session import ObservationKind
+from hivemind.recall import experience
 from hivemind.recall.rendering import count_tokens, render, render_session_entry
+from hivemind.recall.session_ranking import find_experience
 from hivemind.store.database import Database
 from hivemind.store.projections import session_passages
 from hivemind.store.projections.session_passages import SessionPassage
+from hivemind.text.clean import cut_between_words
 from hivemind.text.search_terms import extract_phrases, extract_terms, measure_share
 
 if TYPE_CHECKING:
@@ -35,14 +39,21 @@ BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)|(?<=\n)\s*\n")
 """Padding inside a line, and empty lines."""
 MOST_CLOSEST = 3
 """Sessions that are only close to a question, below those that are to the point."""
-MOST_BESIDE_MEMORIES, BUDGET_SHARE = 3, 4
-"""Beside memories, sessions get three places and a quarter of the tokens, and only tokens that memories leave."""
+REASON_CHARACTERS = 160
+"""Of the passage, where conclusions say what counts."""
+CONCLUSION_TOKENS, OTHER_TOKENS = 300, 60
+"""For the conclusions of the best two sessions, and of each other one."""
+MOST_BESIDE_MEMORIES, BUDGET_SHARE = 3, 3
+"""Beside memories, sessions get three places and a third of the tokens, and only tokens that memories leave."""
 
 
 def search(
     db: Database, query: Query, meaning: "SemanticIndex | None", excluded_ids: Container[str] = ()
 ) -> list[SessionHit]:
-    """Return the best passage of each session that matches by words or by meaning: those to the point, then others."""
+    """Return the sessions that match by words or by meaning: those to the point, then others.
+
+    Sessions are ranked as wholes; each comes with what it concluded about the question, and its best passage.
+    """
     if not query.fits_sessions or session_passages.is_empty(db):
         return []
     by_words = db.index.search_sessions(query, CANDIDATES)
@@ -54,10 +65,39 @@ def search(
     best_first = sorted(scores, key=lambda key: (-scores[key], -key))[: READ_PER_HIT * query.limit]
     passages = session_passages.read_visible(db, query, best_first)
     visible = [passages[key] for key in best_first if key in passages and passages[key].session_id not in excluded_ids]
-    hits = list(islice(_make_hits(visible, query, scores, cosines), query.limit))
+    by_passage = list(islice(_make_hits(visible, query, scores, cosines), query.limit))
+    hits = _add_conclusions(db, query, meaning, by_passage, excluded_ids)
     # A place in a ranking says nothing about how far it is to the point.
     sure, closest = [hit for hit in hits if hit.is_sure], [hit for hit in hits if not hit.is_sure]
     return [*sure, *closest[:MOST_CLOSEST]]
+
+
+def _add_conclusions(
+    db: Database,
+    query: Query,
+    meaning: "SemanticIndex | None",
+    hits: Sequence[SessionHit],
+    excluded_ids: Container[str],
+) -> list[SessionHit]:
+    """Put the sessions first that fit as wholes, with their conclusions, and amended ones behind what amends them."""
+    if extract_phrases(query.text):
+        return list(hits)
+    by_id = {hit.session_id: hit for hit in hits}
+    budget = replace(query, max_tokens=CONCLUSION_TOKENS)
+    found = find_experience(db, budget, meaning, excluded_ids)
+    told = {hit.session_id: hit for hit in experience.show(db, budget, meaning, found, excluded_ids)}
+    for session_id in found.list_sessions()[: query.limit]:
+        told.setdefault(SessionId(session_id), experience.make_hit(budget, found, session_id, OTHER_TOKENS))
+    with_passages = [_join_passage(hit, by_id.get(hit.session_id)) for hit in told.values()]
+    return [*with_passages, *(hit for hit in hits if hit.session_id not in told)][: query.limit]
+
+
+def _join_passage(hit: SessionHit, by_passage: SessionHit | None) -> SessionHit:
+    """Add to a hit with conclusions the passage that matches; it is to the point if either is."""
+    if by_passage is None:
+        return replace(hit, is_sure=False)
+    text = by_passage.text if not hit.conclusions else cut_between_words(by_passage.text, REASON_CHARACTERS)
+    return replace(by_passage, conclusions=hit.conclusions, text=text, labels=hit.labels or by_passage.labels)
 
 
 def add_sessions(

@@ -41,6 +41,9 @@ def catch_up(context: Context, active: Container[str] = (), progress: Progress =
         with db.transaction():
             digests.put(db, digest)
         progress(number, len(waiting))
+    if waiting:
+        # What sessions concluded about files is told when those are edited.
+        context.store.discard_cues()
     return len(waiting)
 
 

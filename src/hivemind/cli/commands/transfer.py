@@ -12,6 +12,7 @@ from hivemind.cli.arguments import dry_run_option, everywhere_option, open_mind
 from hivemind.cli.framework import CommandGroup, wants
 from hivemind.cli.output import emit, emit_rows, note, progress, warn
 from hivemind.errors import HivemindError
+from hivemind.model.code import CommitReport
 from hivemind.model.session import BackfillReport
 from hivemind.system import open_private
 from hivemind.text.clean import first_line, plural
@@ -20,6 +21,7 @@ from hivemind.transfer.imports import FileSyncReport, NoteReport
 from hivemind.transfer.other_tools import TOOLS
 
 commands = click.Group()
+Report = BackfillReport | CommitReport | FileSyncReport | NoteReport
 MAX_LINES_SHOWN = 10
 NOTHING = "nothing: none were found"
 since_option = click.option(
@@ -50,7 +52,7 @@ def import_group(ctx: click.Context) -> None:
     \b
     hivemind import                        what could be imported; changes nothing
     hivemind import transcripts            past sessions of all agents on this machine
-    hivemind import git                    this repository's commits
+    hivemind import git                    the reasons in this repository's commits
     hivemind import rules                  AGENTS.md, CLAUDE.md and the like
     hivemind import notes                  what agents have noted on their own
     hivemind import memories.jsonl         what 'hivemind export' wrote
@@ -63,29 +65,29 @@ def import_group(ctx: click.Context) -> None:
 def _preview() -> None:
     """List what each source would bring."""
     with open_mind() as mind, progress("Reading") as advance:
-        reports: dict[str, BackfillReport | FileSyncReport | NoteReport] = {
+        reports: dict[str, Report] = {
             "transcripts": mind.sessions.import_transcripts(dry_run=True, progress=advance),
             "rules": mind.files.sync_instructions(dry_run=True),
             "notes": mind.files.sync_notes(dry_run=True),
         }
         # Outside a git repository there are no commits to offer.
         with suppress(HivemindError):
-            reports["git"] = mind.learning.import_git(dry_run=True)
+            reports["git"] = mind.code.index_commits(dry_run=True)
     rows = [[f"hivemind import {source}", _summarise(report)] for source, report in reports.items()]
     rows.append(["hivemind import FILE", "memories that 'hivemind export' wrote; - reads standard input"])
     rows.append(["hivemind import --from TOOL PATH", f"the store of another memory tool: {', '.join(TOOLS)}"])
     emit_rows(reports, ["command", "imports"], rows, after="This only lists; each command imports what is new.")
 
 
-def _summarise(report: BackfillReport | FileSyncReport | NoteReport) -> str:
+def _summarise(report: Report) -> str:
     """What an import brought or would bring."""
     if isinstance(report, NoteReport):
         origins = ", ".join(f"{count:,} of {origin}" for origin, count in report.by_origin)
         return f"{plural(report.notes, 'note')} ({origins}): {report.new:,} new" if report.notes else NOTHING
     if isinstance(report, FileSyncReport):
         return f"{plural(report.said, 'point')} in rules files: {report.new:,} new, {report.gone:,} gone"
-    if report.commits:
-        return f"{plural(report.commits, 'commit')}: {plural(report.learned, 'new proposal')}"
+    if isinstance(report, CommitReport):
+        return f"{plural(report.commits, 'commit')}, {report.reasons:,} with a reason"
     if not report.transcripts:
         return NOTHING
     return (
@@ -119,14 +121,19 @@ def import_transcripts(agents: tuple[str, ...], since: str, project: bool, dry_r
 @since_option
 @dry_run_option
 def import_git(since: str, dry_run: bool) -> None:
-    """Import this repository's commits; what they teach arrives as proposals.
+    """Index this repository's commits that give a reason.
+
+    Agents are told the reason before they change the lines that a commit made, and 'hivemind recall' finds it. New
+    commits are read in the background.
 
     \b
     hivemind import git --since 6w
     """
-    with open_mind() as mind, progress("Reading"):
-        report = mind.learning.import_git(since=since, dry_run=dry_run)
-    _report(report, dry_run=dry_run)
+    with open_mind() as mind, progress("Reading") as advance:
+        report = mind.code.index_commits(since=since, dry_run=dry_run, progress=advance)
+    emit(report, f"{'Would read' if dry_run else 'Read'} {_summarise(report)}.")
+    if report.reasons and not dry_run:
+        note("Agents are told a reason before they change its lines; 'hivemind recall' finds it.")
 
 
 def _report(report: BackfillReport, *, dry_run: bool) -> None:

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from hivemind.learning.commits import FIX, TRIVIAL, extract_reasons
 from hivemind.learning.session_view import SessionView, keep_last_about_each, make_source, split_sentences
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
 from hivemind.model.session import Observation, ObservationKind
+from hivemind.text.commit_messages import FIX, TRIVIAL, extract_reasons
 
 CHOICE = re.compile(
     r"\b(?:I|we) (?:chose|decided|opted|went with|kept|settled on|picked|deliberately|intentionally|avoided)\b"

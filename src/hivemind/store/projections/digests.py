@@ -156,15 +156,17 @@ def is_empty(db: Database) -> bool:
     return not db.HAS_SESSIONS or db.one("SELECT 1 FROM digest_lines LIMIT 1") is None
 
 
-def find_about_files(db: Database, query: Query) -> list[tuple[SessionId, DigestLine]]:
-    """Visible lines that tell something and belong to turns that changed files, newest first."""
+def find_about_files(db: Database, query: Query) -> list[tuple[Session, DigestLine]]:
+    """Visible lines that tell something and belong to turns that changed files, newest first, with their sessions."""
     rows = db.execute(
         f"SELECT {COLUMNS} FROM digest_lines l JOIN sessions s ON s.id = l.session_id WHERE {SESSION_VISIBLE}"
         f" AND l.files <> '[]' AND l.part IN (SELECT value FROM json_each(:parts)) AND {NOT_FORGOTTEN}"
         " ORDER BY l.at DESC LIMIT :limit",
         {**bind_sight(query.sight), "parts": json.dumps(SPEAKING), "limit": query.limit},
     ) if db.HAS_SESSIONS else []  # fmt: skip
-    return [_parse(row) for row in rows]
+    lines = [_parse(row) for row in rows]
+    by_id = sessions.get_all(db, {session_id for session_id, _ in lines})
+    return [(by_id[session_id], line) for session_id, line in lines]
 
 
 def find_latest(db: Database, sight: Visibility, limit: int) -> list[tuple[Session, list[DigestLine]]]:

@@ -106,14 +106,23 @@ def find_session_queries(db: Database, observations: Iterable[str]) -> list[tupl
 
 
 def find_told_passages(db: Database, session_id: str, since: Timestamp) -> set[EventId]:
-    """The observations that a session was shown passages or conclusions of since then."""
+    """The observations of sessions that a session was shown after a time."""
+    return {EventId(value) for value in _find_shown(db, session_id, since, "$.sessions", "$.observation")}
+
+
+def find_shown_commits(db: Database, session_id: str, since: Timestamp) -> set[str]:
+    """The commits that a session was shown after a time."""
+    return _find_shown(db, session_id, since, "$.commits", "$.commit_id")
+
+
+def _find_shown(db: Database, session_id: str, since: Timestamp, list_path: str, id_path: str) -> set[str]:
+    # Read from the log and not from a table, as above.
     rows = db.execute(
-        "SELECT json_extract(s.value, '$.observation') FROM events e JOIN bodies b USING (position),"
-        " json_each(b.content, '$.sessions') s"
-        " WHERE e.about = ? AND e.fact = 'memories.recalled' AND e.at > ?",
-        session_id, since,
+        "SELECT json_extract(shown.value, ?) FROM events e JOIN bodies b USING (position),"
+        " json_each(b.content, ?) shown WHERE e.about = ? AND e.fact = 'memories.recalled' AND e.at > ?",
+        id_path, list_path, session_id, since,
     ) if session_id and db.HAS_SESSIONS else []  # fmt: skip
-    return {EventId(row[0]) for row in rows}
+    return {str(row[0]) for row in rows}
 
 
 def count_uses(db: Database, memory_ids: Iterable[str], since: Timestamp) -> dict[str, int]:

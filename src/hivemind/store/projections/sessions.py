@@ -148,6 +148,12 @@ def get(db: Database, prefix: str, sight: Visibility) -> Session:
     return exact[0]
 
 
+def get_all(db: Database, ids: Iterable[str]) -> dict[str, Session]:
+    """The sessions with these ids, whoever may see them."""
+    rows = db.execute(f"{SELECT_SESSIONS} WHERE s.id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
+    return {row[0]: from_row(Session, row) for row in rows}
+
+
 def find_active_since(db: Database, moment: Timestamp) -> set[str]:
     """Ids of the sessions that were active after a time and have not ended since."""
     rows = db.execute(
