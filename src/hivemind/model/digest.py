@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import EventId, SessionId, Timestamp
+from hivemind.model.session import Observation, Session
 
 
 class Evidence(StrEnum):
@@ -72,3 +73,15 @@ class Digest:
     def select(self, *parts: Part) -> tuple[DigestLine, ...]:
         """Return the lines of these parts, in order."""
         return tuple(line for line in self.lines if line.part in parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedConclusion:
+    """A conclusion with the messages around it."""
+
+    session: Session
+    line: DigestLine
+    around: tuple[Observation, ...]
+    """What was said before and after it, and the message that it quotes."""
+    is_forgotten: bool = False
+    """Whether a person said that it must not be told."""

@@ -5,18 +5,21 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hivemind.agents import callers
 from hivemind.code.repository import locate_tree, make_moved_tree_events
-from hivemind.context import Context, Progress, quietly
+from hivemind.context import Context, Progress, quietly, validate_reason
 from hivemind.errors import NotFound
 from hivemind.model import timestamps
+from hivemind.model.digest import Digest, ExplainedConclusion
+from hivemind.model.events import ConclusionForgotten, ConclusionRestored
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Query, Recall
+from hivemind.model.scope import Scope
 from hivemind.model.session import BackfillReport, Handover, Observation, Session, SessionState, SkippedInput
 from hivemind.sessions import handover as handovers
 from hivemind.sessions import quarantine
+from hivemind.sessions.digests import make_digest
 from hivemind.sessions.observations import Observations, Placed, PruneReport
 from hivemind.sessions.quarantine import set_aside
 from hivemind.sessions.transcripts import (
@@ -28,11 +31,11 @@ from hivemind.sessions.transcripts import (
 )
 from hivemind.store import log
 from hivemind.store.event_factory import EventFactory
-from hivemind.store.projections import memories, sessions
+from hivemind.store.projections import digests, memories, sessions
 from hivemind.text.clean import validate_text
 
-if TYPE_CHECKING:
-    pass
+CONTEXT_MESSAGES = 2
+"""Messages before and after a conclusion that explain it."""
 
 
 class Sessions:
@@ -81,6 +84,55 @@ class Sessions:
     def state(self, session: str = "", *, everywhere: bool = False) -> SessionState:
         """Summarise a session: its current task, edited files and last outputs."""
         return handovers.summarise_state(*self.show(session, everywhere=everywhere))
+
+    def digest(self, session: str = "", *, everywhere: bool = False) -> Digest:
+        """Return the digest of a session by id, or of the latest: what it was asked, concluded, did and left open."""
+        target = find_session(self._context, session, everywhere=everywhere)
+        stored = digests.get(self._context.store.db, target.id)
+        if stored and stored.version == target.observations:
+            return stored
+        # It goes on, or rests only since a moment ago; the one that is told is made when it rests.
+        return make_digest(target, sessions.read_observations(self._context.store.db, target))
+
+    def conclusion(self, event: str, *, everywhere: bool = False) -> ExplainedConclusion | None:
+        """Return a conclusion by the id of the entry it quotes, with the messages around it; None if there is none."""
+        db, sight = self._context.store.db, self._context.limit_sight(everywhere=everywhere)
+        found = digests.find_line(db, event, sight)
+        if found is None:
+            return None
+        session_id, line = found
+        session = sessions.get(db, session_id, sight)
+        talk = [step for step in sessions.read_observations(db, session) if step.text and not step.subagent]
+        place = next((place for place, step in enumerate(talk) if step.source_id == line.event), len(talk) - 1)
+        around = talk[max(place - CONTEXT_MESSAGES, 0) : place + CONTEXT_MESSAGES + 1]
+        return ExplainedConclusion(
+            session=session, line=line, around=tuple(around), is_forgotten=digests.is_forgotten(db, line.event)
+        )
+
+    def forget_conclusion(
+        self, event: str, reason: str = "", *, everywhere: bool = False
+    ) -> ExplainedConclusion | None:
+        """Never tell a conclusion again; None if there is none with this id."""
+        return self._record_verdict(ConclusionForgotten, event, reason, everywhere=everywhere)
+
+    def restore_conclusion(
+        self, event: str, reason: str = "", *, everywhere: bool = False
+    ) -> ExplainedConclusion | None:
+        """Let a forgotten conclusion be told again; None if there is none with this id."""
+        return self._record_verdict(ConclusionRestored, event, reason, everywhere=everywhere)
+
+    def _record_verdict(
+        self, verdict: type[ConclusionForgotten | ConclusionRestored], event: str, reason: str, *, everywhere: bool
+    ) -> ExplainedConclusion | None:
+        context = self._context
+        conclusion = self.conclusion(event, everywhere=everywhere)
+        if conclusion is None:
+            return None
+        session, line = conclusion.session, conclusion.line
+        fact = verdict(session_id=session.id, observation=line.event, reason=validate_reason(reason))
+        context.record([context.factory.event(fact, Scope.PROJECT, session.repo)])
+        context.store.discard_cues()
+        return replace(conclusion, is_forgotten=verdict is ConclusionForgotten)
 
     def handover(self, session: str = "", *, everywhere: bool = False) -> Handover:
         """Return what another agent needs to continue a session."""
