@@ -22,10 +22,12 @@ import click
 from hivemind.agents.callers import is_agent_calling
 from hivemind.cli.framework import wants
 from hivemind.model.codec import to_plain
+from hivemind.model.digest import DigestLine
 from hivemind.model.fold import HistoryStep
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import CLOSEST, CODE_BEHIND, NO_MATCH_CLOSEST, Hit, Recall, SessionHit
+from hivemind.model.scope import label_other_repository
 from hivemind.model.timestamps import format_date, format_minute
 from hivemind.text.clean import escape_json, neutralise
 from hivemind.text.fence import (
@@ -414,12 +416,24 @@ def _print_session_hits(hits: Sequence[SessionHit]) -> None:
 
 
 def _print_session_hit(hit: SessionHit) -> None:
-    click.echo(quote(hit.text))
-    click.echo("    " + click.style(format_label(hit.agent, hit.what, format_date(hit.at), *hit.labels), dim=True))
+    for line in hit.conclusions:
+        print_conclusion(line, *hit.labels)
+    if hit.text:
+        click.echo(quote(hit.text))
+        click.echo("    " + click.style(format_label(hit.agent, hit.what, format_date(hit.at), *hit.labels), dim=True))
     # Only with the option does a session of another repository open.
-    option = " --everywhere" if hit.labels else ""
+    option = " --everywhere" if label_other_repository(hit.repo) in hit.labels else ""
     click.echo("    " + click.style(f"hivemind session show {format_field(hit.session_id)}{option}", dim=True))
     click.echo()
+
+
+def print_conclusion(line: DigestLine, *labels: str) -> None:
+    """Print a line of a digest: what it rules on, what it says, and who is behind it."""
+    if line.about:
+        click.echo(click.style(quote(line.about), dim=True))
+    click.echo(quote(line.text))
+    label = format_label(shorten_id(line.event), line.evidence.label, format_date(line.at), *labels)
+    click.echo("    " + click.style(label, dim=True))
 
 
 def _print_hit(place: int, hit: Hit, *, why: bool) -> None:

@@ -22,9 +22,23 @@ class Evidence(StrEnum):
     """Words that came from tool output or a paste, whoever repeats them; a digest leaves them out."""
 
     @property
+    def label(self) -> str:
+        """Who is behind it, for the person whose session it was."""
+        return EVIDENCE_LABELS[self]
+
+    @property
     def is_reliable(self) -> bool:
         """Whether it may be told unasked on an ordinary match; an agent's own words need a sure one."""
         return self in (Evidence.SAID, Evidence.CONFIRMED, Evidence.OBSERVED)
+
+
+EVIDENCE_LABELS = {
+    Evidence.SAID: "you said",
+    Evidence.CONFIRMED: "you confirmed",
+    Evidence.OBSERVED: "seen in the log",
+    Evidence.AGENT: "an agent's summary, not confirmed",
+    Evidence.FOREIGN: "from tool output or a paste",
+}
 
 
 class Part(StrEnum):

@@ -19,6 +19,8 @@ SHIPPED_MODEL = "hivemind-embedding-3"
 
 CLOSEST, NO_MATCH_CLOSEST = "Closest, less certain:", "No confident match. Closest:"
 """Stand before hits that may not answer the question, after answers and without any."""
+CONCLUSION = "conclusion"
+"""What a session hit quotes that nobody asked for."""
 CODE_BEHIND = "The code is being read in the background: notes about changed code may not be labelled yet."
 """What an answer says about itself in that case."""
 

@@ -11,7 +11,7 @@ from hivemind.memory.contradiction import find_statement_conflict
 from hivemind.memory.statements import parse_statements
 from hivemind.model.digest import DigestLine, Part
 from hivemind.model.ids import shorten_id
-from hivemind.model.recall import Hit, Query, SessionHit
+from hivemind.model.recall import CONCLUSION, Hit, Query, SessionHit
 from hivemind.model.scope import label_other_repository
 from hivemind.model.session import Session
 from hivemind.model.timestamps import format_date
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
     from hivemind.embedding.semantic_index import SemanticIndex
 
-SMALL_STORE, CERTAIN, PER_DOUBLING, MOST_DOUBLINGS = 1_600, 1.62, 0.1, 5
+SMALL_STORE, CERTAIN, PER_DOUBLING, MOST_DOUBLINGS = 1_600, 1.48, 0.1, 5
 """Passages, and how far a conclusion must stand out to be told unasked; it grows with the store, because the best of
 many unrelated sessions is closer."""
 SURER = 0.2
@@ -36,6 +36,8 @@ CLOSE_TO_BEST, FIRST_SHARE = 0.25, 0.6
 """How far the second session may be behind the first, and the first one's share of the room."""
 LINE_CHARACTERS, ABOUT_CHARACTERS, SUMMARY_CHARACTERS = 350, 120, 600
 """Of a conclusion that is shown, of what it rules on, and of a summary that the person confirmed."""
+REPETITION = 0.6
+"""The share of a conclusion's words in a better one from which on it says nothing more."""
 SHORT_RULING = 8
 """Terms; a shorter ruling is shown with what it rules on."""
 SHORTEST_CUT, CUT_MARGIN = 160, 8
@@ -121,7 +123,7 @@ def make_hit(query: Query, experience: Experience, session_id: str, max_tokens: 
     passage = (experience.passages or {})[session_id]
     return SessionHit(
         session_id=passage.session_id, observation=passage.observation, agent=passage.agent, repo=passage.repo,
-        at=max((line.at for line in lines), default=passage.at), what="conclusion", text="",
+        at=max((line.at for line in lines), default=passage.at), what=CONCLUSION, text="",
         score=round(conclusions[0].score, 4) if conclusions else 0.0, conclusions=lines,
         labels=(label_other_repository(passage.repo),) if query.sight.is_elsewhere(passage.repo) else (),
         tokens=sum(map(_count_line_tokens, lines)),
@@ -132,6 +134,8 @@ def fit_lines(lines: Iterable[DigestLine], max_tokens: int) -> tuple[DigestLine,
     """Return the lines that fit; one that is too long is cut, unless too little of it would be left."""
     selection: list[DigestLine] = []
     for line in map(shorten, lines):
+        if any(measure_share(extract_terms(line.text), chosen.text) >= REPETITION for chosen in selection):
+            continue
         fitting = line if _count_line_tokens(line) <= max_tokens else _cut_line(line, max_tokens)
         if fitting:
             selection.append(fitting)
@@ -157,12 +161,13 @@ def _count_line_tokens(line: DigestLine) -> int:
 
 
 def order_by_time(hits: Sequence[SessionHit]) -> list[SessionHit]:
-    """Put the newer of two sessions about the same first."""
-    if len(hits) < TOLD_SESSIONS:
+    """Put the newer of two sessions about the same first, and say what it amends if its words do."""
+    if len(hits) < TOLD_SESSIONS or _share_words(hits[1], hits[0]) < SHARED_WORDS:
         return list(hits)
-    first, second = hits[:TOLD_SESSIONS]
-    is_same = _share_words(second, first) >= SHARED_WORDS
-    return [second, first, *hits[2:]] if is_same and second.at > first.at else list(hits)
+    older, newer = sorted(hits, key=lambda hit: hit.at)
+    if AMENDS.search(_join_texts(newer.conclusions)):
+        newer = replace(newer, labels=(*newer.labels, f"amends {format_date(older.at)}"))
+    return [newer, older]
 
 
 def _share_words(hit: SessionHit, other: SessionHit) -> float:
@@ -220,7 +225,14 @@ def find_latest(db: Database, query: Query, own_session: str, known: Sequence[st
     for session, lines in digests.find_latest(db, query.sight, LATEST_SESSIONS):
         if session.id == own_session:
             continue
-        new = [line for line in lines if not any(_measure_overlap(line.text, text) >= SAID_SHARE for text in known)]
+        # Sessions come newest first, so an older conclusion about the same was amended, or says nothing more.
+        later = [line.text for hit in told for line in hit.conclusions]
+        new = [
+            line
+            for line in lines
+            if not any(_measure_overlap(line.text, text) >= SAID_SHARE for text in known)
+            and not any(_measure_overlap(line.text, text) >= SHARED_WORDS for text in later)
+        ]
         reliable = [line for line in new if line.evidence.is_reliable]
         # The last conclusion is where the session ended, and what it left open is where the next may begin.
         chosen = [line for line in reliable if line.part is Part.CONCLUSION][-1:]
@@ -236,7 +248,7 @@ def find_latest(db: Database, query: Query, own_session: str, known: Sequence[st
                     agent=session.agent,
                     repo=session.repo,
                     at=session.last_seen_at,
-                    what="conclusion",
+                    what=CONCLUSION,
                     text="",
                     score=0.0,
                     conclusions=fitting,
@@ -304,7 +316,7 @@ def _make_ruling_hit(session: Session, line: DigestLine) -> SessionHit:
     short = shorten(line)
     return SessionHit(
         session_id=session.id, observation=line.event, agent=session.agent, repo=session.repo, at=line.at,
-        what="conclusion", text="", score=0.0, conclusions=(short,), tokens=_count_line_tokens(short),
+        what=CONCLUSION, text="", score=0.0, conclusions=(short,), tokens=_count_line_tokens(short),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from hivemind.model.code import RelatedFile, SharedSession
 from hivemind.model.digest import DigestLine, Evidence
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Trust
-from hivemind.model.recall import CLOSEST, NO_MATCH_CLOSEST, CommitHit, Hit, SessionHit
+from hivemind.model.recall import CLOSEST, CONCLUSION, NO_MATCH_CLOSEST, CommitHit, Hit, SessionHit
 from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_date
 from hivemind.text.fence import MEMORY_NOTE, format_entry, quote_text, wrap_in_fence
@@ -24,12 +24,12 @@ FROM_SESSIONS = "From sessions (not reviewed):"
 FROM_COMMITS = "From commits (not reviewed):"
 OPEN_SESSION = "Open one: hivemind session show ID"
 EVIDENCE_LABELS = {
-    Evidence.SAID: "you said, not reviewed",
-    Evidence.CONFIRMED: "you confirmed, not reviewed",
+    Evidence.SAID: "user said, not reviewed",
+    Evidence.CONFIRMED: "user confirmed, not reviewed",
     Evidence.OBSERVED: "seen in the log, not reviewed",
     Evidence.AGENT: "an agent's summary, not confirmed",
 }
-"""Who is behind a line of a digest."""
+"""Who is behind a line of a digest, for an agent, to which "you" is itself."""
 BYTES_PER_TOKEN = 3
 """English prose has four bytes to a token, code three to four: counting three errs on the safe side."""
 LABEL_TOKENS = 26
@@ -122,9 +122,12 @@ def _render_sessions(hits: Sequence[SessionHit]) -> list[str]:
 
 def render_session_entry(hit: SessionHit) -> str:
     """Render what a session concluded, then the passage that matches, with the session's id, the agent and the date."""
-    lines = [render_conclusion(line, *hit.labels) for line in hit.conclusions]
+    name = f"session {hit.session_id}"
+    # Who asked may want to open the session; who did not can ask for an explanation of the conclusion.
+    labels = hit.labels if hit.text or hit.what == CONCLUSION else (*hit.labels, name)
+    lines = [render_conclusion(line, *(labels if place == 0 else ())) for place, line in enumerate(hit.conclusions)]
     if hit.text:
-        fields = (f"session {hit.session_id}", hit.agent, hit.what, format_date(hit.at))
+        fields = (name, hit.agent, hit.what, format_date(hit.at))
         lines.append(format_entry(hit.text, *fields, *(() if lines else hit.labels)))
     return "\n".join(lines)
 

@@ -43,8 +43,10 @@ OWN_WEIGHT, OWN_WORDS_WEIGHT = 1.5, 0.6
 SUMMARY_BONUS = 0.2
 """Added to a summary that the person confirmed, among the conclusions of one session."""
 
-ENOUGH_SHARED = 35.0
-"""What shared words must say, in sums of logarithms: half a dozen words that one passage in 300 has."""
+ENOUGH_SHARED = 4.2
+"""What shared words must say, counted in words that stand in no other passage: five rare ones, or many common ones."""
+LEAD_ALONE = 0.3
+"""The lead of sessions beside which there is no other; the usual one of sessions that deal with a question."""
 TOLD_SESSIONS = 2
 """Sessions that may be told; the lead is measured against the others."""
 
@@ -88,8 +90,8 @@ class Experience:
         best = [self.get_best_score(session_id) for session_id in self.list_sessions()]
         if not best:
             return 0.0
-        others = best[TOLD_SESSIONS:] or best[-1:]
-        lead = best[0] - sum(others) / len(others)
+        others = best[TOLD_SESSIONS:]
+        lead = best[0] - sum(others) / len(others) if others else LEAD_ALONE
         return (best[0] + lead) * min(1.0, self.conclusions[0].shared / ENOUGH_SHARED)
 
     def get_best_score(self, session_id: str) -> float:
@@ -134,11 +136,11 @@ def _pick_passages(
 
 
 def _weigh_terms(db: Database, query: Query) -> dict[str, float]:
-    """Return how much each word of the question says: the rarer in all sessions, the more."""
+    """Return how much each word of the question says: 1 for one that no passage has, less the more have it."""
     terms = extract_terms(query.text)[:MOST_TERMS]
     counts = db.index.count_session_passages(terms)
-    total = session_passages.count_roughly(db)
-    return {term: math.log(1 + total / (1 + counts[term])) for term in terms}
+    total = session_passages.count_roughly(db) + 1
+    return {term: math.log(1 + total / (1 + counts[term])) / math.log(1 + total) for term in terms}
 
 
 @dataclass(frozen=True, slots=True)

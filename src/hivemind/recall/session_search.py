@@ -39,8 +39,8 @@ BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)|(?<=\n)\s*\n")
 """Padding inside a line, and empty lines."""
 MOST_CLOSEST = 3
 """Sessions that are only close to a question, below those that are to the point."""
-REASON_CHARACTERS = 160
-"""Of the passage, where conclusions say what counts."""
+REASON_CHARACTERS, SAME_TEXT = 160, 0.8
+"""Of the passage, where conclusions say what counts; and the share of its words from which on one of them says it."""
 CONCLUSION_TOKENS, OTHER_TOKENS = 300, 60
 """For the conclusions of the best two sessions, and of each other one."""
 MOST_BESIDE_MEMORIES, BUDGET_SHARE = 3, 3
@@ -96,7 +96,11 @@ def _join_passage(hit: SessionHit, by_passage: SessionHit | None) -> SessionHit:
     """Add to a hit with conclusions the passage that matches; it is to the point if either is."""
     if by_passage is None:
         return replace(hit, is_sure=False)
-    text = by_passage.text if not hit.conclusions else cut_between_words(by_passage.text, REASON_CHARACTERS)
+    text = by_passage.text
+    if any(measure_share(extract_terms(text), line.text) >= SAME_TEXT for line in hit.conclusions):
+        text = ""
+    elif hit.conclusions:
+        text = cut_between_words(text, REASON_CHARACTERS)
     return replace(by_passage, conclusions=hit.conclusions, text=text, labels=hit.labels or by_passage.labels)
 
 

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from hivemind.model.digest import DigestLine, Evidence, Part
 from hivemind.model.ids import EventId
@@ -67,6 +67,18 @@ PLAN = re.compile(
     re.IGNORECASE,
 )
 """What somebody is about to do, or offers: no conclusion, unless the person agrees."""
+HEDGE = re.compile(
+    r"\b(?:likely|probably|perhaps|maybe|might|may be|seems?|appears?|suspect|guess|should (?:now|pass|work|be|fix|see)"
+    r"|will (?:now|be)|could be|possibly)\b|[:(]\s*\Z",
+    re.IGNORECASE,
+)
+"""Guesses and forecasts, which say nothing about how it ended, and beginnings of lists."""
+COMPLAINT = re.compile(
+    r"\A\W*(?:\[Request interrupted|(?:but |and |so |hm+,? |um+,? )*(?:you (?:left|forgot|didn't|missed|still|should)"
+    r"|(?:it|that|this) (?:still|doesn't|didn't|isn't|is not|does not|fails?)|still)\b)",
+    re.IGNORECASE,
+)
+"""How people begin when the agent's last word did not end the matter."""
 OFFER = re.compile(
     r"\b(?:would you like|(?:do you )?want (?:me|to)|shall (?:i|we)|should i (?:go|proceed|start|continue|implement"
     r"|commit|add"
@@ -98,7 +110,7 @@ RULING = re.compile(
 OPINION = re.compile(
     r"\A\W*(?:(?:ok|so|yeah|yes|no|and|but|then|well|hm+|nah|actually|alright)[,. ]+)*"
     r"(?:i(?:'d| would)? (?:think|like|prefer|favou?r|agree|vote|say|mean|want|don'?t (?:think|like|want|see))\b"
-    r"|let'?s (?:just )?(?:have|use|keep|go|not|stick|make|call|leave|drop|only|do|say|roll|move|switch|start)\b"
+    r"|let'?s (?:just )?(?:have|use|keep|go with|not|stick|call|leave|drop|only|say|roll|switch)\b"
     r"|(?:so )?we (?:could|can|should|will|'ll|need|want|don'?t|have)\b|option \w\b|[a-d1-5][.)](?:\s|\Z)"
     r"|the (?:first|second|third|last|latter|former)\b"
     r"|both\b|maybe we\b)",
@@ -137,6 +149,14 @@ FOR_NOW = re.compile(
     re.IGNORECASE,
 )
 """How to go on with this task, which says nothing to another."""
+UNMARKED_QUESTION = re.compile(
+    r"\A\W*(?:(?:i mean|ok|so|and|but|also|hm+|well|wait)[, ]+)*(?:what|why|how|who|where|which"
+    r"|(?:should|could|can|would|will|is|are|do|does|did|have|has) (?:we|i|it|there|they|this|that|these|you|the))\b",
+    re.IGNORECASE,
+)
+"""A question; many people type none of its marks."""
+PASTED = re.compile(r"[⏺⎿│┃├└✓✔✗✘×➜❯●]|\b(?:low|medium|high|critical) severity\b|\A\W*\d+[:|]", re.IGNORECASE)
+"""Marks of what a terminal or a reviewing tool wrote."""
 CHOICES = re.compile(r"^\W*(?:option|approach|alternative) [A-D1-5]\b", re.IGNORECASE | re.MULTILINE)
 """Options that an agent lists for the person."""
 CHOSEN = re.compile(r'"(?P<question>[^"\n]{3,400})"\s*=\s*"(?P<answer>[^"\n]{1,400})"')
@@ -157,8 +177,8 @@ LONG_PROMPT = 700
 """Characters; much of a longer prompt is pasted, so only its sentences with words of a ruling count."""
 LONGEST_LINE, LONGEST_ABOUT = 700, 240
 """Characters of a conclusion, and of what it rules on."""
-SUMMARY_SENTENCES = 2
-"""Sentences of an agent's unconfirmed summary that are kept."""
+SHORT_REPLY = 500
+"""Characters of a reply that may be confirmed by repeating the person's words alone."""
 MOST_CONCLUSIONS, MOST_OWN = 30, 10
 """Of a session, the last ones; and of those, how many an agent said by itself."""
 REPETITION = 0.85
@@ -225,7 +245,7 @@ def _find_rulings(talk: Sequence[Message], origins: WordOrigins) -> Iterator[Pla
 
 def _select_rulings(message: Message, reply: Message | None) -> list[str]:
     """Select what a message decides: all of an answer, of an objection or of a confirmation; of others, the rules."""
-    sentences = [s for s in message.sentences if not _is_question(s) and not _is_aside(s)]
+    sentences = [s for s in message.sentences if not _is_question(s) and not is_aside(s)]
     rules = [s for s in sentences if RULING.search(s) and not SYMPTOM.match(s)]
     if reply is None or len(message.step.text) > LONG_PROMPT:
         return [s for s in rules if STANDING.search(s)]
@@ -239,10 +259,11 @@ def _select_rulings(message: Message, reply: Message | None) -> list[str]:
     return [s for s in sentences if s in opinions or not SYMPTOM.match(s)]
 
 
-def _is_aside(sentence: str) -> bool:
+def is_aside(sentence: str) -> bool:
     """Whether a sentence only tells the agent to go on, or how, or that it is right, which confirms what it said."""
     only_affirms = AFFIRMATION.match(sentence) and _count_words(sentence) < FEWEST_WORDS
-    return bool(ASIDE.match(sentence) or FOR_NOW.search(sentence) or SETTLED.search(sentence) or only_affirms)
+    patterns = (ASIDE.match, FOR_NOW.search, SETTLED.search, UNMARKED_QUESTION.match, PASTED.search)
+    return bool(only_affirms) or any(matches(sentence) for matches in patterns)
 
 
 def _asks(reply: Message) -> bool:
@@ -281,18 +302,28 @@ def _find_restatements(talk: Sequence[Message], origins: WordOrigins) -> Iterato
         following = talk[place + 1] if place + 1 < len(talk) else None
         if following and following.is_persons and OBJECTION.match(following.text):
             continue
+        if following and following.is_persons and COMPLAINT.match(following.step.text):
+            continue
         own_words = [s for s in message.sentences if not origins.is_foreign(s, message.index)]
         if following and not following.is_persons:
             # On the way to the end of a turn an agent says much; what it found out counts, until it says better.
-            findings = [s for s in own_words if CAUSE.search(s) and _is_finding(s)][:SUMMARY_SENTENCES]
-            if findings and not any(map(CAUSE.search, following.sentences)):
-                text = _join(findings, message.sentences)
-                yield message.index, _make_line(message.step, text, Evidence.AGENT)
+            is_last_word = not any(CAUSE.search(later.text) for later in _list_rest_of_turn(talk, place))
+            line = _quote_findings(message, [s for s in own_words if CAUSE.search(s)]) if is_last_word else None
+            if line:
+                yield message.index, line
             continue
         is_confirmed = following is not None and _confirms(following) and not _offers(message)
-        line = _read_restatement(message, own_words, " ".join(typed[-RECENT_PROMPTS:]), is_confirmed=is_confirmed)
+        # Who asks back has not agreed yet, whatever words the agent took from them.
+        is_questioned = following is not None and bool(UNMARKED_QUESTION.match(following.text))
+        said_before = "" if is_questioned else " ".join(typed[-RECENT_PROMPTS:])
+        line = _read_restatement(message, own_words, said_before, is_confirmed=is_confirmed)
         if line:
             yield message.index, line
+
+
+def _list_rest_of_turn(talk: Sequence[Message], place: int) -> list[Message]:
+    """List what the agent said after a message in the same turn."""
+    return list(takewhile(lambda message: not message.is_persons, talk[place + 1 :]))
 
 
 def _read_restatement(
@@ -311,19 +342,45 @@ def _read_restatement(
     statements = [s for s in sentences if not REPORT.match(s) and not s.rstrip("*_ ").endswith(":")]
     if not is_confirmed:
         statements = [s for s in statements if not _is_question(s) and not PLAN.match(s)]
-    text = _join(statements, message.sentences)
-    if _says_enough(statements) and (is_confirmed or measure_share(extract_terms(text), typed) >= REPEATED_SHARE):
-        return _make_line(message.step, text, Evidence.CONFIRMED)
-    findings = [s for s in statements if _is_finding(s)][:SUMMARY_SENTENCES]
-    if findings:
-        return _make_line(message.step, _join(findings, message.sentences), Evidence.AGENT)
-    return None
+    whole = _find_longest_run(statements, message.sentences)
+    # A long reply repeats much of what was asked, and reports; a short one in a talk says what was agreed.
+    repeats = len(message.step.text) <= SHORT_REPLY and measure_share(extract_terms(" ".join(whole)), typed) >= (
+        REPEATED_SHARE
+    )
+    if _says_enough(whole) and (is_confirmed or repeats):
+        return _make_line(message.step, " ".join(whole), Evidence.CONFIRMED)
+    return _quote_findings(message, statements)
+
+
+def _quote_findings(message: Message, sentences: Sequence[str]) -> DigestLine | None:
+    """Make a line of the first finding of a message and the one right after it; None if there is none."""
+    findings = [sentence for sentence in sentences if _is_finding(sentence)]
+    run = _find_longest_run(
+        findings[:1] + [s for s in findings[1:2] if _follows(findings[0], s, message)], message.sentences
+    )
+    return _make_line(message.step, " ".join(run), Evidence.AGENT) if run else None
+
+
+def _follows(sentence: str, other: str, message: Message) -> bool:
+    return message.sentences.index(other) == message.sentences.index(sentence) + 1
+
+
+def _find_longest_run(selection: Sequence[str], sentences: Sequence[str]) -> list[str]:
+    """Return the longest run of selected sentences that stand together: pieces from different places mislead."""
+    runs: list[list[str]] = [[]]
+    chosen = set(selection)
+    for sentence in dict.fromkeys(sentences):
+        if sentence in chosen:
+            runs[-1].append(sentence)
+        elif runs[-1]:
+            runs.append([])
+    return max(runs, key=lambda run: sum(map(len, run)))
 
 
 def _is_finding(sentence: str) -> bool:
     """Whether an agent's own sentence gives a cause, a choice or a limit of something it names."""
     is_telling = FINDING.search(sentence) or (RULE.search(sentence) and NAME.search(sentence))
-    is_statement = not _is_question(sentence) and not PLAN.match(sentence)
+    is_statement = not _is_question(sentence) and not PLAN.match(sentence) and not HEDGE.search(sentence)
     return bool(is_telling) and is_statement and len(extract_terms(sentence)) >= FEWEST_OWN_TERMS
 
 

@@ -8,8 +8,8 @@ from hivemind.model.commands import SessionRun, find_fixes, is_inspection, list_
 from hivemind.model.digest import Digest, DigestLine, Evidence, Part
 from hivemind.model.ids import EventId
 from hivemind.model.scope import Visibility
-from hivemind.model.session import Observation, Session
-from hivemind.sessions.conclusions import FilesByTurn, find_conclusions
+from hivemind.model.session import Observation, ObservationKind, Session
+from hivemind.sessions.conclusions import FilesByTurn, find_conclusions, is_aside
 from hivemind.sessions.handover import LINE_CHARACTERS, MOST_REMEDIES, find_commits, find_open_points, find_requests
 from hivemind.sessions.talk import read_talk
 from hivemind.store.projections import digests, sessions
@@ -25,6 +25,13 @@ SYMBOL = re.compile(
 MOST_SYMBOLS, MOST_REQUESTS, MOST_LINES = 6, 5, 8
 """Symbols of a changed file, later requests, and lines of any other part: a digest is read at a glance."""
 LONGEST_TASK = 600
+LAST_STEPS = 8
+"""Steps at the end of a session in which a plan must have been written to count as open."""
+NO_ERROR = re.compile(r"^\s*(?:[✓✔√]|PASS\b|ok\b|\d+ \||\d+:\d+\s+warning|\[\d+/\d+\])|\bwarning\b", re.IGNORECASE)
+"""Lines that look like an error and are none: passing tests, warnings, excerpts of code, progress."""
+NOTHING_RUN = re.compile(
+    r"\b(?:0 pass(?:ed)?\b(?!.*\b[1-9]\d* pass)|ran 0 tests|no tests? (?:found|ran|to run))", re.IGNORECASE
+)
 GIVEN_UP_RUNS = 2
 """A command that failed at least so often and never passed is a dead end; one that failed once may have been a slip."""
 ARROW = " → "
@@ -52,15 +59,14 @@ def make_digest(session: Session, steps: Sequence[Observation]) -> Digest:
     talk = read_talk(steps)
     files = FilesByTurn(steps, [message.index for message in talk if message.is_persons], session.directory)
     runs = [*list_runs(steps)]
-    fixes = [*find_fixes(runs)]
     parts = (
         [*_quote_requests(steps)],
         find_conclusions(steps, talk, files),
-        [_quote_fix(steps, failure, success, files) for failure, success in fixes][-MOST_LINES:],
+        [*_quote_fixes(steps, runs, files)][-MOST_LINES:],
         [*_quote_dead_ends(runs)][-MOST_LINES:],
         [*_quote_changes(steps, files)][-MOST_LINES:],
         [_quote(Part.COMMIT, step, subject) for step, subject in find_commits(steps)][-MOST_LINES:],
-        [_quote(Part.OPEN, step, text) for step, text in find_open_points(steps)][:MOST_LINES],
+        [*_quote_open_points(steps)][:MOST_LINES],
     )
     return Digest(session_id=session.id, version=len(steps), lines=tuple(line for part in parts for line in part))
 
@@ -81,32 +87,51 @@ def _quote_requests(steps: Sequence[Observation]) -> Iterator[DigestLine]:
         yield _quote(Part.REQUEST, step, step.text, Evidence.SAID)
 
 
-def _quote_fix(
-    steps: Sequence[Observation], failure: SessionRun, success: SessionRun, files: FilesByTurn
-) -> DigestLine:
-    """Quote a command that failed, its error, and what was done until it passed."""
-    between = range(failure.index + 1, success.index)
-    commands = (steps[index].command.strip() for index in between if steps[index].command and not steps[index].failed)
-    acts = [first_line(act, LINE_CHARACTERS) for act in dict.fromkeys(commands) if not is_inspection(act)]
-    changed = files.find_between(failure.index, success.index)
-    remedies = (*acts[:MOST_REMEDIES], *changed[:MOST_REMEDIES], failure.command)
-    text = ARROW.join([f"`{failure.command}`", _find_error(failure.step), "; ".join(remedies)])
-    return _quote(Part.FIX, failure.step, text, files=changed)
+def _quote_fixes(steps: Sequence[Observation], runs: Sequence[SessionRun], files: FilesByTurn) -> Iterator[DigestLine]:
+    """Yield the commands that failed and passed later, each with its error and what was done in between."""
+    for failure, success in find_fixes(runs):
+        between = steps[failure.index + 1 : success.index]
+        commands = dict.fromkeys(step.command.strip() for step in between if step.command and not step.failed)
+        acts = [first_line(act, LINE_CHARACTERS) for act in commands if not is_inspection(act)]
+        changed = files.find_between(failure.index, success.index)
+        error = _find_error(failure.step, success.step)
+        remedies = (*acts[:MOST_REMEDIES], *changed[:MOST_REMEDIES])
+        if error and remedies and not NOTHING_RUN.search(success.step.output):
+            text = ARROW.join([f"`{failure.command}`", error, "; ".join(remedies)])
+            yield _quote(Part.FIX, failure.step, text, files=changed)
 
 
 def _quote_dead_ends(runs: Sequence[SessionRun]) -> Iterator[DigestLine]:
-    """Yield the commands that failed more than once and never passed."""
+    """Yield the commands that failed more than once, and none like them ever passed."""
+    passed = {_name_program(run.command) for run in runs if not run.has_failed}
     for command in dict.fromkeys(run.command for run in runs):
         own_runs = [run for run in runs if run.command == command]
-        if len(own_runs) >= GIVEN_UP_RUNS and all(run.has_failed for run in own_runs):
-            last = own_runs[-1]
-            yield _quote(Part.DEAD_END, last.step, ARROW.join([f"`{command}`", _find_error(last.step)]))
+        is_given_up = len(own_runs) >= GIVEN_UP_RUNS and all(run.has_failed for run in own_runs)
+        error = _find_error(own_runs[-1].step)
+        if is_given_up and error and _name_program(command) not in passed:
+            yield _quote(Part.DEAD_END, own_runs[-1].step, ARROW.join([f"`{command}`", error]))
 
 
-def _find_error(step: Observation) -> str:
-    # The last line often says only that something failed, as that of make does.
-    lines = [*find_error_lines(step.output), *reversed(step.output.splitlines())]
-    return first_line(next((line for line in lines if line.strip()), ""), LINE_CHARACTERS)
+def _name_program(command: str) -> str:
+    """Return the program and the first word for it, without options."""
+    return " ".join([word for word in command.split() if not word.startswith("-")][:2])
+
+
+def _quote_open_points(steps: Sequence[Observation]) -> Iterator[DigestLine]:
+    """Yield what is left of the agent's plan, and the last request, unless it only ends the talk."""
+    late_ids = {step.source_id for step in steps[-LAST_STEPS:]}
+    for step, text in find_open_points(steps):
+        is_prompt = step.seen is ObservationKind.PROMPT
+        # Agents seldom tick off the last points of a plan; one that was written long before the end says nothing.
+        if not is_aside(text) if is_prompt else step.source_id in late_ids:
+            yield _quote(Part.OPEN, step, text, Evidence.SAID if is_prompt else Evidence.OBSERVED)
+
+
+def _find_error(step: Observation, success: Observation | None = None) -> str:
+    """Return the line that says what went wrong; it is not in the output of the run that passed."""
+    passed_lines = set(success.output.splitlines()) if success else set()
+    lines = (line for line in find_error_lines(step.output) if line not in passed_lines and not NO_ERROR.search(line))
+    return first_line(next(lines, ""), LINE_CHARACTERS)
 
 
 def _quote_changes(steps: Sequence[Observation], files: FilesByTurn) -> Iterator[DigestLine]:

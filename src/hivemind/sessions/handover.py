@@ -59,7 +59,7 @@ def build_handover(session: Session, trace: Sequence[Observation], note: str = "
         edited=tuple(_list_edits(session, trace)[:MOST_FILES]),
         failed=tuple(_list_failures(trace)),
         fixed=tuple(_list_fixes(session, trace)[-LAST_OUTPUTS:]),
-        open=tuple(text for _, text in find_open_points(trace)[:MOST_OPEN]),
+        open=tuple(_describe_open(point) for point in find_open_points(trace)[:MOST_OPEN]),
         last_said=replies[-1] if replies else "",
     )
     return replace(summary, text=_render(summary, note))
@@ -138,11 +138,14 @@ def find_open_points(trace: Sequence[Observation]) -> list[tuple[Observation, st
         step for step in trace if step.seen in (ObservationKind.PROMPT, ObservationKind.REPLY) and not step.subagent
     ][-1:]
     waiting = [
-        (step, f"asked, not answered: {first_line(step.text, LINE_CHARACTERS)}")
-        for step in last_turn
-        if step.seen is ObservationKind.PROMPT
+        (step, first_line(step.text, LINE_CHARACTERS)) for step in last_turn if step.seen is ObservationKind.PROMPT
     ]
     return [*_find_open_plan(trace), *waiting]
+
+
+def _describe_open(point: tuple[Observation, str]) -> str:
+    step, text = point
+    return f"asked, not answered: {text}" if step.seen is ObservationKind.PROMPT else text
 
 
 def _find_open_plan(trace: Iterable[Observation]) -> list[tuple[Observation, str]]:

@@ -1,12 +1,12 @@
 """Who first brought words into a session, so that nobody's repetition makes them more trusted."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from hivemind.model.session import Observation, ObservationKind
 from hivemind.text.prose import split_typed
-from hivemind.text.search_terms import extract_terms, measure_share
 
 WORD = re.compile(r"[^\W_]+")
 RUN = 3
@@ -19,6 +19,8 @@ PARAGRAPH = re.compile(r"\n\s*\n")
 OUTSIDE = re.compile(r"web|fetch|search|browser|mcp|http|crawl|scrape", re.IGNORECASE)
 """Names of tools that bring text from outside of the repository."""
 DOWNLOAD = re.compile(r"\b(?:curl|wget|gh|lynx|http)\s")
+STEM = 4
+"""Letters of a word that are compared at least; shorter words say little."""
 LONGEST_PARAGRAPH = 1200
 ANSWER_TOOLS = frozenset({"AskUserQuestion", "ask_user", "request_user_input", "question", "ask_followup_question"})
 """Tools whose output is what the person chose or typed."""
@@ -33,8 +35,12 @@ class WordOrigins:
         """Look only for the runs of these sentences, because a session has millions of others."""
         self._wanted = set(chain.from_iterable(map(_list_runs, sentences)))
         self._is_foreign: dict[Run, bool] = {}
-        self._paragraphs: list[tuple[int, str]] = []
-        self._typed: list[tuple[int, str]] = []
+        self._paragraphs: list[int] = []
+        """Of each paragraph from outside, the position of its step."""
+        self._places: dict[str, list[int]] = {}
+        """In which of these paragraphs each stem stands."""
+        self._typed: list[tuple[int, set[str]]] = []
+        """The stems that the person typed at each step."""
         for index, step in enumerate(steps):
             self._add(index, step)
 
@@ -42,7 +48,7 @@ class WordOrigins:
         """Note who brought each run first: whoever repeats it later does not count."""
         if step.seen is ObservationKind.PROMPT and not step.subagent:
             typed = " ".join(split_typed(step.text))
-            self._typed.append((index, typed))
+            self._typed.append((index, _find_stems(typed)))
             self._note(typed, is_foreign=False)
             # What is left of a prompt was pasted, or written by the client.
             self._note(step.text, is_foreign=True)
@@ -52,7 +58,10 @@ class WordOrigins:
         if step.output and step.tool not in ANSWER_TOOLS:
             self._note(step.output, is_foreign=True)
             if OUTSIDE.search(step.tool) or DOWNLOAD.search(step.command):
-                self._paragraphs += ((index, paragraph) for paragraph in _split_paragraphs(step.output))
+                for paragraph in _split_paragraphs(step.output):
+                    for stem in _find_stems(paragraph):
+                        self._places.setdefault(stem, []).append(len(self._paragraphs))
+                    self._paragraphs.append(index)
 
     def _note(self, text: str, *, is_foreign: bool) -> None:
         if text:
@@ -70,14 +79,20 @@ class WordOrigins:
 
     def _retells(self, sentence: str, index: int) -> bool:
         """Whether most words of a sentence stand in one paragraph from outside, and the person did not say them."""
-        terms = extract_terms(sentence)
-        if len(terms) < FEWEST_RETOLD:
+        stems = _find_stems(sentence)
+        if len(stems) < FEWEST_RETOLD:
             return False
-        earlier = [paragraph for place, paragraph in self._paragraphs if place < index]
-        if all(measure_share(terms, paragraph) < RETOLD_SHARE for paragraph in earlier):
+        counts = Counter(place for stem in stems for place in self._places.get(stem, ()))
+        needed = RETOLD_SHARE * len(stems)
+        if all(count < needed or self._paragraphs[place] >= index for place, count in counts.items()):
             return False
-        typed = " ".join(text for place, text in self._typed if place <= index)
-        return measure_share(terms, typed) < RETOLD_SHARE
+        typed = {stem for place, words in self._typed if place <= index for stem in words}
+        return len(stems & typed) < needed
+
+
+def _find_stems(text: str) -> set[str]:
+    """Return the words of a text that say something, without their endings."""
+    return {word[: max(STEM, len(word) - 2)] for word in WORD.findall(text.lower()) if len(word) >= STEM}
 
 
 def _list_runs(text: str) -> list[Run]:

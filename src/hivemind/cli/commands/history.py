@@ -11,20 +11,24 @@ import click
 from hivemind.cli import arguments, output
 from hivemind.cli.arguments import open_mind
 from hivemind.cli.framework import get_store_name
-from hivemind.errors import InvalidInput
+from hivemind.errors import InvalidInput, NotFound
 from hivemind.hivemind import Hivemind
 from hivemind.model.code import AnchoredCode, SymbolChange
 from hivemind.model.codec import to_plain
+from hivemind.model.digest import ExplainedConclusion
 from hivemind.model.events import CHANGES
 from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.recall import Receipt
 from hivemind.model.review import Explanation
+from hivemind.model.session import ObservationKind
 from hivemind.model.timestamps import format_minute
 from hivemind.sql import connect
-from hivemind.text.clean import first_line, neutralise, plural
+from hivemind.text.clean import cut_between_words, first_line, neutralise, plural
 from hivemind.text.fence import format_field, quote_line
 
 commands = click.Group()
+LONGEST_MESSAGE = 600
+"""Characters of each message around a conclusion."""
 VECTOR_COLUMN = "embedding"
 """The column of the view agent_memory with vectors, as 32-bit numbers."""
 
@@ -34,15 +38,39 @@ VECTOR_COLUMN = "embedding"
 def explain(memory: str, everywhere: bool) -> None:
     """Explain a memory: sources, versions, changed code, who saw it.
 
+    The id of a conclusion shows what was said before and after it.
+
     \b
     hivemind explain 3f9a2c1e
     """
     with open_mind() as mind:
-        explanation = mind.explain(memory, everywhere=everywhere)
+        try:
+            explanation = mind.explain(memory, everywhere=everywhere)
+        except NotFound:
+            conclusion = mind.sessions.conclusion(memory, everywhere=everywhere)
+            if conclusion is None:
+                raise
+            output.emit(conclusion, lambda: _print_conclusion(conclusion))
+            return
         code = mind.code.behind(explanation.memory)
         place = mind.checkout.label_elsewhere(explanation.memory.repo)
     value = {**to_plain(explanation), "code": code}
     output.emit(value, lambda: _print_explanation(explanation, code, place))
+
+
+def _print_conclusion(conclusion: ExplainedConclusion) -> None:
+    """Print a conclusion with the messages around it; the one that it quotes stands out."""
+    line, session = conclusion.line, conclusion.session
+    output.print_conclusion(line, "forgotten" if conclusion.is_forgotten else "not reviewed")
+    output.print_heading("In its context")
+    for message in conclusion.around:
+        speaker = "you" if message.seen is ObservationKind.PROMPT else session.agent
+        heading = f"{format_minute(message.at)}  {format_field(speaker)}"
+        click.echo(click.style(heading, bold=message.source_id == line.event, dim=message.source_id != line.event))
+        click.echo(output.quote(cut_between_words(message.text, LONGEST_MESSAGE)))
+    verb, effect = ("restore", "Tell it again") if conclusion.is_forgotten else ("forget", "Never tell it")
+    output.note(f"The session: hivemind session show {format_field(session.id)}")
+    output.note(f"{effect}: hivemind {verb} {shorten_id(line.event)}")
 
 
 def _print_explanation(explanation: Explanation, code: Sequence[AnchoredCode], place: str) -> None:

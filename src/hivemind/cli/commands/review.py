@@ -1,7 +1,7 @@
 """``hivemind review`` and the decisions of a person: approve, reject, verify, forget, restore, roll back, erase."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from hivemind.cli import arguments, output
 from hivemind.cli.arguments import open_mind
 from hivemind.cli.framework import CommandGroup, wants
 from hivemind.cli.review_prompt import ReviewPrompt
-from hivemind.errors import InvalidInput
+from hivemind.errors import InvalidInput, NotFound
 from hivemind.hivemind import Hivemind
 from hivemind.model.erasure import Erasure, Mention, Mentions, MentionSort
 from hivemind.model.ids import shorten_id
@@ -243,12 +243,12 @@ def verify(memories: tuple[str, ...], **options: Any) -> None:
 def forget(memories: tuple[str, ...], **options: Any) -> None:
     """Forget memories until 'restore' brings them back.
 
-    They stay in the history; 'erase' deletes a memory for good.
+    They stay in the history; 'erase' deletes a memory for good. A conclusion of a session is never told again.
 
     \b
     hivemind forget 3f9a2c1e --reason "no longer so"
     """
-    arguments.apply_to_memories(Hivemind.forget, "Forgot", memories, **options)
+    _apply_to_memories_or_conclusion(Hivemind.forget, "Forgot", memories, **options)
 
 
 @commands.command("restore")
@@ -264,7 +264,24 @@ def restore(memories: tuple[str, ...], **options: Any) -> None:
     for name in memories:
         if Path(name).is_file():
             raise InvalidInput(f"{name} is a file; to restore a backup: hivemind backup restore {name}")
-    arguments.apply_to_memories(Hivemind.restore, "Restored", memories, **options)
+    _apply_to_memories_or_conclusion(Hivemind.restore, "Restored", memories, **options)
+
+
+def _apply_to_memories_or_conclusion(
+    verb: Callable[..., Memory], report: str, ids: Sequence[str], **options: Any
+) -> None:
+    """Forget or restore memories; an id that no memory has may be that of a conclusion."""
+    try:
+        arguments.apply_to_memories(verb, report, ids, **options)
+    except NotFound:
+        with open_mind() as mind:
+            sessions = mind.sessions
+            decide = sessions.forget_conclusion if verb is Hivemind.forget else sessions.restore_conclusion
+            conclusion = decide(ids[0], **options) if len(ids) == 1 else None
+        if conclusion is None:
+            raise
+        line = conclusion.line
+        output.emit(conclusion, f"{report} conclusion {shorten_id(line.event)}: {first_line(line.text, 80)}")
 
 
 @commands.command("rollback")

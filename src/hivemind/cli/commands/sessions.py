@@ -1,10 +1,9 @@
 """What agents did: ``hivemind session``, ``trace``, ``learn``; and what they are given: ``brief``."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from itertools import groupby, zip_longest
-from operator import attrgetter
+from itertools import zip_longest
 from typing import Any
 
 import click
@@ -12,8 +11,10 @@ import click
 from hivemind.cli import arguments, output
 from hivemind.cli.arguments import open_mind
 from hivemind.cli.framework import CommandGroup, wants
+from hivemind.model.codec import to_plain
+from hivemind.model.digest import Digest, DigestLine, Part
 from hivemind.model.ids import shorten_session_ids
-from hivemind.model.session import EditedFile, Observation, ObservationKind, Session, SessionState
+from hivemind.model.session import Observation, ObservationKind, Session, SessionState
 from hivemind.model.timestamps import format_minute, format_period, parse_timestamp
 from hivemind.text.clean import first_line, plural
 from hivemind.text.fence import format_field
@@ -21,6 +22,10 @@ from hivemind.text.fence import format_field
 commands = click.Group()
 LONGEST_PAUSE_SECONDS = 3.0
 """A replay does not wait through somebody's lunch break."""
+DIGEST_HEADINGS = {
+    "Task": Part.TASK, "Then asked for": Part.REQUEST, "Concluded": Part.CONCLUSION, "Failed, then passed": Part.FIX,
+    "Dead ends": Part.DEAD_END, "Changed": Part.CHANGE, "Committed": Part.COMMIT, "Open": Part.OPEN,
+}  # fmt: skip
 session_argument = arguments.combine(click.argument("session", default=""), arguments.everywhere_option)
 
 
@@ -155,11 +160,16 @@ def search_sessions(question: str, **options: Any) -> None:
 @session_group.command("show")
 @session_argument
 def show_session(session: str, everywhere: bool) -> None:
-    """Show a session: its task, the files it edited, its last outputs. Without an id, the last one here."""
+    """Show a session: what it was asked, concluded, changed and left open. Without an id, the last one here.
+
+    \b
+    hivemind session show
+    """
     with open_mind() as mind:
         state = mind.sessions.state(session, everywhere=everywhere)
+        digest = mind.sessions.digest(state.session.id, everywhere=everywhere)
         title = _format_title(state.session, mind.checkout.label_elsewhere(state.session.repo))
-    output.emit(state, lambda: _print_state(state, title))
+    output.emit({**to_plain(state), "digest": digest}, lambda: _print_state(state, digest, title))
 
 
 def _format_title(session: Session, place: str) -> str:
@@ -167,24 +177,26 @@ def _format_title(session: Session, place: str) -> str:
     return "  ".join(filter(None, map(format_field, [session.id, session.agent, when, place])))
 
 
-def _print_state(state: SessionState, title: str) -> None:
+def _print_state(state: SessionState, digest: Digest, title: str) -> None:
     output.print_text(f"{title}  {plural(state.session.observations, 'step')}")
     output.print_text(format_field(state.session.directory))
-    edits = [line for why, group in groupby(state.edited, attrgetter("why")) for line in _format_edits(group, why)]
-    outputs = [f"{'failed' if run.failed else 'ok':<7}{first_line(run.command, 100)}" for run in state.outputs]
-    last_request = [first_line(state.last_request, 200)] if state.last_request else []
-    parts = {"Task": [state.task], "Last request": last_request, "Edited": edits, "Last commands": outputs}
-    for heading, lines in parts.items():
-        if lines:
+    for heading, part in DIGEST_HEADINGS.items():
+        if lines := digest.select(part):
             output.print_heading(heading)
             for line in lines:
-                click.echo(output.quote(line, ""))
+                _print_line(line)
+    if state.outputs:
+        output.print_heading("Last commands")
+        for run in state.outputs:
+            click.echo(output.quote(f"{'failed' if run.failed else 'ok':<7}{first_line(run.command, 100)}", ""))
 
 
-def _format_edits(edits: Iterable[EditedFile], why: str) -> list[str]:
-    """A line for each file, and one for the reason that they share."""
-    files = [f"{edit.file}  +{edit.added} -{edit.removed}" for edit in edits]
-    return [*files, f"  {why}"] if why else files
+def _print_line(line: DigestLine) -> None:
+    """Print a line of a digest; only of a conclusion does a reader want to know who is behind it."""
+    if line.part is Part.CONCLUSION:
+        output.print_conclusion(line)
+    else:
+        click.echo(output.quote(line.text, ""))
 
 
 @session_group.command("replay")
