@@ -31,6 +31,7 @@ COMMANDS = (
     'hivemind remember "Deploys may go out on Fridays" --subject deploy-days',
     "hivemind session resume 5f1c9a52",
 )
+SESSION = "/session/5f1c9a52-31d7-4c0e-9a66-0b7d0f2f61aa"
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 REMOTE_FONT = re.compile(r"@font-face \{.*?\n    \}\n", re.DOTALL)
 """A picture must not load anything; the reader's monospaced font is good enough."""
@@ -79,10 +80,11 @@ def shoot_viewer(demo: Demo) -> None:
         while not server.started:
             time.sleep(0.01)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1100, "height": 760}, reduced_motion="reduce")
+        page = browser.new_page(reduced_motion="reduce")
         page.goto(f"http://127.0.0.1:{port}/login?code={links.new()}")
         page.wait_for_url(f"http://127.0.0.1:{port}/")
-        for name, path in (("viewer", "/"), ("review", "/review")):
+        for name, path, width in (("viewer", "/", 1100), ("review", "/review", 1100), ("session", SESSION, 1280)):
+            page.set_viewport_size({"width": width, "height": 760})
             page.goto(f"http://127.0.0.1:{port}{path}", wait_until="networkidle")
             page.screenshot(path=PICTURES / f"{name}.png")
         browser.close()

@@ -22,6 +22,7 @@ from hivemind.settings import Settings
 from hivemind.viewer import Site, build
 from hivemind.viewer.local import LoginLinks, MindPool, load_key, make_site
 from tests.browser import browser, open_page
+from tests.viewer.digested_session import play_session
 
 __all__ = ["browser"]
 
@@ -97,14 +98,17 @@ HOSTILE = (
 
 
 def fill_store(folder: Path) -> SimpleNamespace:
-    """The project of ``hivemind demo``, and a hostile memory."""
+    """The project of ``hivemind demo``, a session with every part of a digest, and a hostile memory."""
     made = build_demo(folder, "ada")
     settings = Settings(home=made.home, person="ada")
 
     def open_mind(writer: Writer = Writer(actor="ada", channel=Channel.PERSON)) -> Hivemind:  # noqa: B008 - frozen
         return Hivemind.open(directory=made.repository, settings=settings, writer=writer)
 
+    play_session(made.repository, made.home)
     with open_mind() as mind:
+        mind.learning.learn()
+        mind.maintenance.catch_up(include_sessions=True)
         memories = {memory.text[:20]: memory for memory in mind.list(limit=100)}
         hostile = mind.remember(HOSTILE, tags=["untrusted"], propose=True)
     return SimpleNamespace(

@@ -11,6 +11,7 @@ from hivemind.model.memory import Channel, Kind, Memory, Writer
 from hivemind.viewer.pages import sessions
 from tests.browser import SHOTS, audit_page, find_violations
 from tests.viewer.conftest import Viewer
+from tests.viewer.digested_session import SESSION_ID
 
 pytestmark = pytest.mark.xdist_group("viewer")
 
@@ -46,6 +47,8 @@ def addresses(viewer: Viewer) -> dict[str, str]:
         "review": "/review",
         "sessions": "/sessions",
         "replay": SESSION,
+        "digest": f"/session/{SESSION_ID}",
+        "search-conclusions": "/search?q=bounced+mail+sent+again",
         "log": "/log?verify=1",
         "rollback": "/rollback?agent=codex",
         "erase": "/erase?about=codex",
@@ -56,7 +59,7 @@ def addresses(viewer: Viewer) -> dict[str, str]:
 
 
 NAMES = ("today", "search", "search-sessions", "memory", "dispute", "promote", "publish", "review", "sessions",
-         "replay", "log", "rollback", "erase", "health", "file", "error")  # fmt: skip
+         "replay", "digest", "search-conclusions", "log", "rollback", "erase", "health", "file", "error")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

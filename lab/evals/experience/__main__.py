@@ -6,9 +6,9 @@ python -m lab.evals.experience FOLDER --told FILE         also write what was to
 python -m lab.evals.experience FOLDER --save              save the figures
 
 FOLDER has a folder ``OWNER__REPOSITORY/sessions`` with Claude Code transcripts for each file in ``cases/PART``;
-lab/README.md says where they come from. The cases are ours: a task, the sessions that decide it, what they decide, and the phrases
-that whoever was told must have seen. A case counts as told if half of the phrases, or half of the words of the rule,
-are in what an agent is shown.
+lab/README.md says where they come from. The cases are ours: a task, the sessions that decide it, what they decide, and
+the phrases that whoever was told must have seen. A case counts as told if half of the phrases, or half of the words of
+the rule, are in what an agent is shown.
 """
 
 import argparse

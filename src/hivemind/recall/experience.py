@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
     from hivemind.embedding.semantic_index import SemanticIndex
 
-SMALL_STORE, CERTAIN, PER_DOUBLING, MOST_DOUBLINGS = 1_600, 1.48, 0.1, 5
+SMALL_STORE, CERTAIN, PER_DOUBLING, MOST_DOUBLINGS = 1_600, 1.47, 0.13, 5
 """Passages, and how far a conclusion must stand out to be told unasked; it grows with the store, because the best of
 many unrelated sessions is closer."""
 SURER = 0.2
@@ -68,17 +68,17 @@ def find_for_prompt(
     db: Database, query: Query, meaning: "SemanticIndex", told_ids: Collection[str], excluded_ids: Container[str]
 ) -> tuple[SessionHit, ...]:
     """Return what sessions concluded about a prompt, if that is as good as certain: nobody asked."""
-    experience = find_experience(db, query, meaning, excluded_ids)
+    everything = find_experience(db, query, meaning, excluded_ids)
+    # What is left of a session that was told already says little more.
+    told_sessions = {each.session_id for each in everything.conclusions if each.line.event in told_ids}
+    untold = tuple(each for each in everything.conclusions if each.session_id not in told_sessions)
+    experience = replace(everything, conclusions=untold)
     certainty, needed = experience.measure_certainty(), compute_needed_certainty(db)
     if certainty < needed:
         return ()
-    # An agent's own words need a surer match, and nothing is told twice in a session.
-    tellable = tuple(
-        conclusion
-        for conclusion in experience.conclusions
-        if (conclusion.line.evidence.is_reliable or certainty >= needed + SURER)
-        and conclusion.line.event not in told_ids
-    )
+    # An agent's own words need a surer match.
+    is_sure = certainty >= needed + SURER
+    tellable = tuple(each for each in untold if is_sure or each.line.evidence.is_reliable)
     return show(db, query, meaning, replace(experience, conclusions=tellable), excluded_ids)
 
 

@@ -27,8 +27,7 @@ AFFIRMATION = re.compile(
 )
 """How people begin when they confirm the point; "ok, thanks" and "great" speak of the work, and confirm nothing."""
 SETTLED = re.compile(
-    r"\b(?:that(?:'s| is)|this is) the (?:rule|policy|decision|plan|convention|contract|split|behaviou?r|way)\b"
-    r"|\bgoing forward\b|\bfrom now on\b",
+    r"\b(?:that(?:'s| is)|this is) the (?:rule|policy|decision|plan|convention|contract|split|behaviou?r|way)\b",
     re.IGNORECASE,
 )
 RESTATEMENT = re.compile(
@@ -52,14 +51,6 @@ CAUSE = re.compile(
     re.IGNORECASE,
 )
 """Words with which an agent says what was wrong."""
-RULE = re.compile(
-    r"\b(?:must(?:n't| not)?|never|always|no longer|only (?:if|when|for)|instead of|rather than|cannot|can't|won't"
-    r"|doesn't (?:support|work|exist)|does not (?:support|work|exist)|not supported|requires?|so that|by default)\b",
-    re.IGNORECASE,
-)
-"""Words of a rule or a limit; in an agent's own words they count only where it names a thing of the code."""
-NAME = re.compile(r"`[^`\n]+`|\b\w+(?:[_./-]\w+)+\b|\b[a-z]+[A-Z]\w+|\d{2,}")
-"""A thing that a sentence is about: code, a path, an identifier, a number."""
 PLAN = re.compile(
     r"\A\W*(?:(?:so|now|then|next|first|and|ok(?:ay)?|sure|great|perfect|good)[,.!: ]+)*(?:i(?:'ll| will|'m going to|"
     r" am going to|'d| would| can| could| need to| want to| should|'m (?:now )?\w+ing)|let me|let's|my plan|the plan"
@@ -133,13 +124,16 @@ ASIDE = re.compile(
 )
 """Words that only tell the agent to go on."""
 SYMPTOM = re.compile(
-    r"\A\W*(?:(?:ok|so|but|hm+|and|now|well|also|the|these|those|this)[,. ]+)*(?:i (?:just|am|'?m|have|'ve|ran|tried"
-    r"|see|saw|get"
-    r"|got|think i|wonder|noticed|still)|i'm|i've|it (?:still|says|seems|looks)|still|getting|right now|when i|if i"
-    r"|one more"
-    r"|question|any ideas?|what|why|how|where|can you|could you|let'?s|lets|please|try|add|create|run|check|write"
-    r"|look|fix"
-    r"|update|commit|push|show|read|find|go|implement|test)\b",
+    r"\A\W*(?:(?:ok|okay|so|but|hm+|and|now|well|also|cool|great|yep|yes|yeah|alright|perfect|good|the|these|those"
+    r"|this|then)"
+    r"[,.! ]+)*(?:i (?:just|am|'?m|have|'ve|ran|tried|see|saw|get|got|think i|wonder|noticed|still|want (?:you )?to"
+    r"|need (?:you )?to|'?d like (?:you )?to)|i'm|i've|i'd like to|it (?:still|says|seems|looks)|still|getting"
+    r"|right now|when i"
+    r"|if i|one more|question|any ideas?|what|why|how|where|can you|could you|let'?s|lets|please|try|add|create|run"
+    r"|check"
+    r"|write|look|fix|update|commit|push|show|read|find|go|implement|test|continue|start|switch|move|proceed"
+    r"|summari[sz]e"
+    r"|document|explain|review|remove|delete|rename|merge)\b",
     re.IGNORECASE,
 )
 """What a person sees or wants done now."""
@@ -149,6 +143,10 @@ FOR_NOW = re.compile(
     re.IGNORECASE,
 )
 """How to go on with this task, which says nothing to another."""
+POINTS_BACK = re.compile(
+    r"\A\W*(?:(?:yeah|yes|ok|so|and|but|no)[, ]+)*(?:it|this|that|they|these|those|then)\b", re.IGNORECASE
+)
+"""How a sentence begins whose subject stands elsewhere."""
 UNMARKED_QUESTION = re.compile(
     r"\A\W*(?:(?:i mean|ok|so|and|but|also|hm+|well|wait)[, ]+)*(?:what|why|how|who|where|which"
     r"|(?:should|could|can|would|will|is|are|do|does|did|have|has) (?:we|i|it|there|they|this|that|these|you|the))\b",
@@ -166,19 +164,16 @@ FEWEST_TERMS = 3
 """Of a sentence; one with fewer says nothing by itself."""
 FEWEST_WORDS, FEWEST_ANSWER_WORDS = 6, 4
 """Of what a person ruled, by itself and with what it rules on."""
-FEWEST_OWN_TERMS = 6
+FEWEST_OWN_WORDS = 8
 """Of what an agent says by itself, in one line."""
-REPEATED_SHARE, RESTATED_SHARE = 0.5, 0.35
-"""The share of an agent's words that the person must have said, for them to count as confirmed; less is enough where
-the agent says that it restates something."""
+RESTATED_SHARE = 0.35
+"""The share of a summary's words that the person must have said, for it to count as confirmed without a yes."""
 RECENT_PROMPTS = 12
 """Prompts whose words a restatement may repeat; what was said long before is about something else."""
 LONG_PROMPT = 700
 """Characters; much of a longer prompt is pasted, so only its sentences with words of a ruling count."""
 LONGEST_LINE, LONGEST_ABOUT = 700, 240
 """Characters of a conclusion, and of what it rules on."""
-SHORT_REPLY = 500
-"""Characters of a reply that may be confirmed by repeating the person's words alone."""
 MOST_CONCLUSIONS, MOST_OWN = 30, 10
 """Of a session, the last ones; and of those, how many an agent said by itself."""
 REPETITION = 0.85
@@ -237,15 +232,19 @@ def _find_rulings(talk: Sequence[Message], origins: WordOrigins) -> Iterator[Pla
         if not message.is_persons or _is_taken_back(talk, place):
             continue
         sentences = _select_rulings(message, reply)
-        own_words = [sentence for sentence in sentences if not origins.is_foreign(sentence, message.index)]
+        own_words = [s for s in sentences if not origins.is_foreign(s, message.index) and not origins.is_agents(s)]
         text, about = _join(own_words, message.sentences), _find_subject(" ".join(own_words), reply)
+        if not about and POINTS_BACK.match(text):
+            continue
         if _count_words(text) >= (FEWEST_ANSWER_WORDS if about else FEWEST_WORDS):
             yield message.index, _make_line(message.step, text, Evidence.SAID, about)
 
 
 def _select_rulings(message: Message, reply: Message | None) -> list[str]:
     """Select what a message decides: all of an answer, of an objection or of a confirmation; of others, the rules."""
-    sentences = [s for s in message.sentences if not _is_question(s) and not is_aside(s)]
+    sentences = [
+        s for s in message.sentences if not _is_question(s) and not is_aside(s) and not _leads_to_question(s, message)
+    ]
     rules = [s for s in sentences if RULING.search(s) and not SYMPTOM.match(s)]
     if reply is None or len(message.step.text) > LONG_PROMPT:
         return [s for s in rules if STANDING.search(s)]
@@ -257,6 +256,13 @@ def _select_rulings(message: Message, reply: Message | None) -> list[str]:
     if _offers(reply) and not opinions:
         return rules
     return [s for s in sentences if s in opinions or not SYMPTOM.match(s)]
+
+
+def _leads_to_question(sentence: str, message: Message) -> bool:
+    """Whether a sentence only prepares the question after it."""
+    place = message.sentences.index(sentence)
+    is_before = any(map(_is_question, message.sentences[place + 1 : place + 2]))
+    return is_before and not STANDING.search(sentence)
 
 
 def is_aside(sentence: str) -> bool:
@@ -343,11 +349,7 @@ def _read_restatement(
     if not is_confirmed:
         statements = [s for s in statements if not _is_question(s) and not PLAN.match(s)]
     whole = _find_longest_run(statements, message.sentences)
-    # A long reply repeats much of what was asked, and reports; a short one in a talk says what was agreed.
-    repeats = len(message.step.text) <= SHORT_REPLY and measure_share(extract_terms(" ".join(whole)), typed) >= (
-        REPEATED_SHARE
-    )
-    if _says_enough(whole) and (is_confirmed or repeats):
+    if is_confirmed and _says_enough(whole):
         return _make_line(message.step, " ".join(whole), Evidence.CONFIRMED)
     return _quote_findings(message, statements)
 
@@ -378,10 +380,10 @@ def _find_longest_run(selection: Sequence[str], sentences: Sequence[str]) -> lis
 
 
 def _is_finding(sentence: str) -> bool:
-    """Whether an agent's own sentence gives a cause, a choice or a limit of something it names."""
-    is_telling = FINDING.search(sentence) or (RULE.search(sentence) and NAME.search(sentence))
+    """Whether an agent's own sentence gives a cause or a choice, as a whole sentence."""
     is_statement = not _is_question(sentence) and not PLAN.match(sentence) and not HEDGE.search(sentence)
-    return bool(is_telling) and is_statement and len(extract_terms(sentence)) >= FEWEST_OWN_TERMS
+    is_whole = sentence.rstrip("*_`) ").endswith((".", "!")) or bool(CAUSE.search(sentence))
+    return bool(FINDING.search(sentence)) and is_statement and is_whole and _count_words(sentence) >= FEWEST_OWN_WORDS
 
 
 def _says_enough(sentences: Sequence[str]) -> bool:

@@ -27,8 +27,14 @@ MOST_SYMBOLS, MOST_REQUESTS, MOST_LINES = 6, 5, 8
 LONGEST_TASK = 600
 LAST_STEPS = 8
 """Steps at the end of a session in which a plan must have been written to count as open."""
-NO_ERROR = re.compile(r"^\s*(?:[✓✔√]|PASS\b|ok\b|\d+ \||\d+:\d+\s+warning|\[\d+/\d+\])|\bwarning\b", re.IGNORECASE)
+NO_ERROR = re.compile(
+    r"^\s*(?:[✓✔√]|PASS\b|ok\b|\d+ \||\d+:\d+\s+warning|\[\d+/\d+\])|\bwarning\b|\[DEBUG\]"
+    r"|task failed|={3,}|make: [*]{3}",
+    re.IGNORECASE,
+)
 """Lines that look like an error and are none: passing tests, warnings, excerpts of code, progress."""
+FEWEST_ERROR_WORDS = 2
+"""Of a line that says what went wrong."""
 NOTHING_RUN = re.compile(
     r"\b(?:0 pass(?:ed)?\b(?!.*\b[1-9]\d* pass)|ran 0 tests|no tests? (?:found|ran|to run))", re.IGNORECASE
 )
@@ -92,13 +98,21 @@ def _quote_fixes(steps: Sequence[Observation], runs: Sequence[SessionRun], files
     for failure, success in find_fixes(runs):
         between = steps[failure.index + 1 : success.index]
         commands = dict.fromkeys(step.command.strip() for step in between if step.command and not step.failed)
-        acts = [first_line(act, LINE_CHARACTERS) for act in commands if not is_inspection(act)]
+        acts = [first_line(act, LINE_CHARACTERS) for act in commands if _is_remedy(act, failure.command)]
         changed = files.find_between(failure.index, success.index)
         error = _find_error(failure.step, success.step)
-        remedies = (*acts[:MOST_REMEDIES], *changed[:MOST_REMEDIES])
+        # An error in the file that was changed then is told by the change.
+        elsewhere = [file for file in changed if file.rpartition("/")[2] not in error]
+        remedies = (*acts[:MOST_REMEDIES], *(elsewhere if len(changed) <= MOST_REMEDIES else ()))
         if error and remedies and not NOTHING_RUN.search(success.step.output):
             text = ARROW.join([f"`{failure.command}`", error, "; ".join(remedies)])
             yield _quote(Part.FIX, failure.step, text, files=changed)
+
+
+def _is_remedy(command: str, failing: str) -> bool:
+    """Whether a command can have mended another: it changes something, and is not the same tool again."""
+    is_other = _name_program(command).split()[:1] != failing.split()[:1]
+    return is_other and not is_inspection(command) and "|| true" not in command and "| tail" not in command
 
 
 def _quote_dead_ends(runs: Sequence[SessionRun]) -> Iterator[DigestLine]:
@@ -131,7 +145,8 @@ def _find_error(step: Observation, success: Observation | None = None) -> str:
     """Return the line that says what went wrong; it is not in the output of the run that passed."""
     passed_lines = set(success.output.splitlines()) if success else set()
     lines = (line for line in find_error_lines(step.output) if line not in passed_lines and not NO_ERROR.search(line))
-    return first_line(next(lines, ""), LINE_CHARACTERS)
+    telling = (line for line in lines if len(line.split()) >= FEWEST_ERROR_WORDS)
+    return first_line(next(telling, ""), LINE_CHARACTERS)
 
 
 def _quote_changes(steps: Sequence[Observation], files: FilesByTurn) -> Iterator[DigestLine]:

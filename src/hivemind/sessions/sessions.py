@@ -92,7 +92,8 @@ class Sessions:
         if stored and stored.version == target.observations:
             return stored
         # It goes on, or rests only since a moment ago; the one that is told is made when it rests.
-        return make_digest(target, sessions.read_observations(self._context.store.db, target))
+        db = self._context.store.db
+        return digests.drop_forgotten(db, make_digest(target, sessions.read_observations(db, target)))
 
     def conclusion(self, event: str, *, everywhere: bool = False) -> ExplainedConclusion | None:
         """Return a conclusion by the id of the entry it quotes, with the messages around it; None if there is none."""

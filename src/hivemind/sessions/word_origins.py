@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum, auto
 from itertools import chain
 
 from hivemind.model.session import Observation, ObservationKind
@@ -13,6 +14,8 @@ RUN = 3
 """Words in a row that are compared: two occur by chance, and four miss a sentence that changes every fourth word."""
 FOREIGN_SHARE = 0.4
 """The share of a sentence's runs that tool output brought, from which on the sentence is tool output's."""
+COPIED_SHARE = 0.6
+"""The share of what a person typed that the agent had said before, from which on it is copied."""
 RETOLD_SHARE, FEWEST_RETOLD = 0.6, 4
 """The share, and the number, of a sentence's words in one paragraph from outside, from which on it retells it."""
 PARAGRAPH = re.compile(r"\n\s*\n")
@@ -28,13 +31,21 @@ ANSWER_TOOLS = frozenset({"AskUserQuestion", "ask_user", "request_user_input", "
 Run = tuple[str, ...]
 
 
+class Origin(Enum):
+    """Who brought words into a session."""
+
+    PERSON = auto()
+    AGENT = auto()
+    FOREIGN = auto()
+
+
 class WordOrigins:
     """Tells which sentences of a session came from tool output, a paste or a page, whoever repeats them."""
 
     def __init__(self, steps: Sequence[Observation], sentences: Iterable[str]) -> None:
         """Look only for the runs of these sentences, because a session has millions of others."""
         self._wanted = set(chain.from_iterable(map(_list_runs, sentences)))
-        self._is_foreign: dict[Run, bool] = {}
+        self._origins: dict[Run, Origin] = {}
         self._paragraphs: list[int] = []
         """Of each paragraph from outside, the position of its step."""
         self._places: dict[str, list[int]] = {}
@@ -49,33 +60,39 @@ class WordOrigins:
         if step.seen is ObservationKind.PROMPT and not step.subagent:
             typed = " ".join(split_typed(step.text))
             self._typed.append((index, _find_stems(typed)))
-            self._note(typed, is_foreign=False)
+            self._note(typed, Origin.PERSON)
             # What is left of a prompt was pasted, or written by the client.
-            self._note(step.text, is_foreign=True)
+            self._note(step.text, Origin.FOREIGN)
             return
         for own_text in (step.text, step.command, step.input, step.diff):
-            self._note(own_text, is_foreign=False)
+            self._note(own_text, Origin.AGENT)
         if step.output and step.tool not in ANSWER_TOOLS:
-            self._note(step.output, is_foreign=True)
+            self._note(step.output, Origin.FOREIGN)
             if OUTSIDE.search(step.tool) or DOWNLOAD.search(step.command):
                 for paragraph in _split_paragraphs(step.output):
                     for stem in _find_stems(paragraph):
                         self._places.setdefault(stem, []).append(len(self._paragraphs))
                     self._paragraphs.append(index)
 
-    def _note(self, text: str, *, is_foreign: bool) -> None:
+    def _note(self, text: str, origin: Origin) -> None:
         if text:
             words = WORD.findall(text.lower())
             for run in self._wanted.intersection(zip(words, words[1:], words[2:], strict=False)):
-                self._is_foreign.setdefault(run, is_foreign)
+                self._origins.setdefault(run, origin)
 
     def is_foreign(self, sentence: str, index: int) -> bool:
         """Whether a sentence that stands at a step repeats or retells what tool output or a paste brought."""
-        runs = _list_runs(sentence)
-        foreign_count = sum(self._is_foreign.get(run, False) for run in runs)
-        if runs and foreign_count >= FOREIGN_SHARE * len(runs):
+        if self._measure_share(sentence, Origin.FOREIGN) >= FOREIGN_SHARE:
             return True
         return bool(self._paragraphs) and self._retells(sentence, index)
+
+    def is_agents(self, sentence: str) -> bool:
+        """Whether a person only repeats what the agent said."""
+        return self._measure_share(sentence, Origin.AGENT) >= COPIED_SHARE
+
+    def _measure_share(self, sentence: str, origin: Origin) -> float:
+        runs = _list_runs(sentence)
+        return sum(self._origins.get(run) is origin for run in runs) / len(runs) if runs else 0.0
 
     def _retells(self, sentence: str, index: int) -> bool:
         """Whether most words of a sentence stand in one paragraph from outside, and the person did not say them."""

@@ -41,6 +41,7 @@ PAGES: tuple[PageRoute, ...] = (
     ("POST", "/review/{id}", review.decide, None),
     ("GET", "/sessions", sessions.show, Right.FILES),
     ("GET", "/session/{id}", sessions.replay, Right.FILES),
+    ("POST", "/conclusion/{id}/{act}", sessions.decide, Right.FILES),
     ("GET", "/log", log.show, None),
     ("GET", "/rollback", log.preview, Right.REVIEW),
     ("POST", "/rollback", log.apply, Right.REVIEW),

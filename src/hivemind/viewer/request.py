@@ -125,9 +125,10 @@ class PageRequest:
         """Return the URL of a session's page."""
         return f"/session/{session.id}" + self._make_everywhere_query(session.repo)
 
-    def make_step_url(self, hit: SessionHit) -> str:
-        """Return the URL of a step on its session's page."""
-        return f"/session/{hit.session_id}{self._make_everywhere_query(hit.repo)}#step-{hit.observation}"
+    def make_step_url(self, hit: SessionHit, event: str) -> str:
+        """Return the URL of a step on the page of a hit's session; a long session has several."""
+        across = {"everywhere": "1"} if self.mind.checkout.is_elsewhere(hit.repo) else {}
+        return f"/session/{hit.session_id}?{urlencode({**across, 'step': event})}#step-{event}"
 
     def _make_everywhere_query(self, repo: str) -> str:
         return "?everywhere=1" if self.mind.checkout.is_elsewhere(repo) else ""

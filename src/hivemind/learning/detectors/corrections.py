@@ -8,6 +8,7 @@ from hivemind.learning.session_view import SessionView, keep_last_about_each, ma
 from hivemind.learning.statement_forms import STARTS_WITH_PRONOUN, SpokenSentence
 from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind
+from hivemind.sessions.talk import OBJECTION
 from hivemind.text.prose import LONGEST_TYPED, NOT_TYPED, split_prompt
 from hivemind.text.search_terms import extract_terms
 
@@ -35,6 +36,8 @@ FILLER = re.compile(
     re.IGNORECASE,
 )
 """Words before a statement that answer the agent or go on from the last sentence. "No" needs a comma to be one."""
+FEWEST_ALONE, LONGEST_ANSWER = 6, 200
+"""An answer with fewer words of its own, in a prompt of at most so many characters, has its subject in the question."""
 FEWEST_TERMS = 2
 """A sentence with fewer words of its own names nothing, and a sentence before it with fewer explains nothing."""
 
@@ -108,10 +111,19 @@ def _complete(statement: SpokenSentence) -> str:
     if UNFINISHED.search(statement.text):
         return ""
     text = _capitalise(FILLER.sub("", statement.text) or statement.text)
+    if _only_answers(statement, text):
+        # "Percent first, always." says nothing to whoever has not read the question.
+        return f"{_capitalise(statement.reply)} {text}" if len(extract_terms(statement.reply)) >= FEWEST_TERMS else ""
     if len(extract_terms(statement.previous)) >= FEWEST_TERMS and (_refers(statement.text) or _says_little(text)):
         return f"{_capitalise(FILLER.sub('', statement.previous) or statement.previous)} {text}"
     # Nothing in the prompt says what its first word stands for. What the agent said seldom explains it.
     return "" if _says_little(text) or STARTS_WITH_PRONOUN.match(statement.text) else text
+
+
+def _only_answers(statement: SpokenSentence, text: str) -> bool:
+    """Whether a few words answer what the agent asked or proposed, so that their subject stands there."""
+    is_short = len(extract_terms(text)) < FEWEST_ALONE and statement.prompt_length <= LONGEST_ANSWER
+    return is_short and (statement.reply.endswith("?") or bool(OBJECTION.match(text)))
 
 
 def _refers(text: str) -> bool:

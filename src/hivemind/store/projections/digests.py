@@ -6,6 +6,7 @@ was erased takes the digest of its session with it, and the follower makes anoth
 
 import json
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from hivemind.errors import AmbiguousId
 from hivemind.model.digest import Digest, DigestLine, Evidence, Part
@@ -51,9 +52,12 @@ CREATE TABLE digests_wanted (session_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TABLE forgotten_conclusions (event TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 """
 COLUMNS = "l.session_id, l.part, l.evidence, l.event, l.at, l.text, l.about, l.is_summary, l.files"
-NOT_FORGOTTEN = "NOT EXISTS (SELECT 1 FROM forgotten_conclusions f WHERE f.event = l.event)"
 SPEAKING = tuple(part.value for part in (Part.CONCLUSION, Part.FIX, Part.DEAD_END))
 """Parts that tell something to another session."""
+NOT_FORGOTTEN = (
+    f"(l.part NOT IN {SPEAKING} OR NOT EXISTS (SELECT 1 FROM forgotten_conclusions f WHERE f.event = l.event))"
+)
+"""Matches lines that a person has not forbidden to tell; a task that quotes the same message stays."""
 
 
 def apply(db: Database, event: Event) -> None:
@@ -144,6 +148,12 @@ def find_line(db: Database, prefix: str, sight: Visibility) -> tuple[SessionId, 
     if len({line.event for _, line in found}) > 1:
         raise AmbiguousId(prefix, [f"{line.event}  {first_line(line.text, 60)}" for _, line in found])
     return next((entry for entry in found if entry[1].part is Part.CONCLUSION), found[0] if found else None)
+
+
+def drop_forgotten(db: Database, digest: Digest) -> Digest:
+    """A digest that was just made, without what a person has forbidden to tell."""
+    lines = (line for line in digest.lines if line.part not in SPEAKING or not is_forgotten(db, line.event))
+    return replace(digest, lines=tuple(lines))
 
 
 def is_forgotten(db: Database, event: EventId) -> bool:

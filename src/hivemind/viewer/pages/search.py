@@ -10,7 +10,7 @@ from hivemind.model.recall import Hit, SessionHit
 from hivemind.model.scope import Scope
 from hivemind.viewer.request import PageRequest
 
-PAGE_MEMORIES = 25
+PAGE_MEMORIES, CONCLUSIONS_SHOWN = 25, 3
 FILTERS = ("scope", "kind", "status", "agent", "tag", "since", "until", "as_of", "everywhere", "repo")
 
 
@@ -37,6 +37,7 @@ def show(request: PageRequest) -> Response:
         hint=hint,
         hits=hits,
         session_hits=session_hits,
+        conclusions_shown=CONCLUSIONS_SHOWN,
         more={name: value for name, value in values.items() if value} | {"before": hits[-1].memory.id}
         if has_more
         else {},

@@ -1,11 +1,14 @@
-"""Sessions: what agents did, as a list and as a replay."""
+"""Sessions: what agents did, as a list; what one of them came to, and its replay."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from hivemind.errors import NotFound
+from hivemind.model.digest import Digest, DigestLine, ExplainedConclusion, Part
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Receipt
 from hivemind.model.session import Observation
@@ -29,10 +32,13 @@ def show(request: PageRequest) -> Response:
 
 
 def replay(request: PageRequest) -> Response:
-    """Show a session step by step, with the recalls before each step and the memories learned from it."""
+    """Show what a session came to, then its steps, with the recalls before each and the memories learned from it."""
     mind, everywhere = request.mind, request.everywhere
     session, trace = mind.sessions.show(request.read_path("id"), everywhere=everywhere)
-    first = request.read_number("from")
+    digest = mind.sessions.digest(session.id, everywhere=everywhere)
+    conclusions = digest.select(Part.CONCLUSION)
+    places = {step.source_id: place for place, step in enumerate(trace)}
+    first = request.read_number("from") or _find_page(places.get(request.query.get("step", ""), 0))
     end = first + PAGE_STEPS
     memories = mind.sessions.memories(session.id, everywhere=everywhere)
     recalls = _group_receipts(mind.history.receipts(session.id, everywhere=everywhere))
@@ -42,14 +48,70 @@ def replay(request: PageRequest) -> Response:
     return request.render(
         "replay.html",
         session=session,
-        state=mind.sessions.state(session.id, everywhere=everywhere),
+        task=" ".join(line.text for line in digest.select(Part.TASK)),
+        requests=_select_requests(digest),
+        # What one message concludes is forgotten together.
+        conclusions=[list(lines) for _, lines in groupby(conclusions, key=lambda line: line.event)],
+        fixes=digest.select(Part.FIX),
+        dead_ends=digest.select(Part.DEAD_END),
+        changes=digest.select(Part.CHANGE),
+        commits=digest.select(Part.COMMIT),
+        open_points=digest.select(Part.OPEN),
+        step_urls=_make_step_urls(request, digest, places, range(first, end)),
+        # The digest of a session that goes on is not stored yet, and only what is stored is told.
+        can_forget=bool(conclusions) and _find_conclusion(request, conclusions[-1].event) is not None,
+        verdict=_find_conclusion(request, request.query.get("conclusion", "")),
         steps=_annotate_steps(trace[first:end], recalls, memories, begin_at, end_at),
         learned=memories,
         texts={memory.id: memory.text for memory in mind.browse.get_all(_list_ids(recalls))},
         elsewhere=mind.checkout.label_elsewhere(session.repo),
         total=len(trace),
-        more=end if end < len(trace) else 0,
+        more={"everywhere": "1" if everywhere else "", "from": end} if end < len(trace) else {},
     )
+
+
+def decide(request: PageRequest) -> Response:
+    """Never tell a conclusion again, or let it be told again; then show its session."""
+    event, sessions, everywhere = request.read_path("id"), request.mind.sessions, request.everywhere
+    match request.read_path("act"):
+        case "forget":
+            conclusion = sessions.forget_conclusion(event, everywhere=everywhere)
+        case "restore":
+            conclusion = sessions.restore_conclusion(event, everywhere=everywhere)
+        case name:
+            raise NotFound(f"no action {name!r} on a conclusion; go back and use a button")
+    if conclusion is None:
+        raise NotFound("this conclusion is no longer in the digest of its session; go back and reload the page")
+    across = "1" if everywhere else ""
+    return request.redirect(f"/session/{conclusion.session.id}", conclusion=conclusion.line.event, everywhere=across)
+
+
+def _find_conclusion(request: PageRequest, event: str) -> ExplainedConclusion | None:
+    return request.mind.sessions.conclusion(event, everywhere=request.everywhere)
+
+
+def _find_page(place: int) -> int:
+    """Return the first step of the page that has a step."""
+    return place // PAGE_STEPS * PAGE_STEPS
+
+
+def _select_requests(digest: Digest) -> list[DigestLine]:
+    """Select what the task became, without requests that a conclusion quotes."""
+    quoted_events = {line.event for line in digest.select(Part.CONCLUSION)}
+    return [line for line in digest.select(Part.REQUEST) if line.event not in quoted_events]
+
+
+def _make_step_urls(
+    request: PageRequest, digest: Digest, places: Mapping[str, int], page_places: range
+) -> dict[str, str]:
+    """Return where each step that a digest quotes is shown; without steps that were pruned."""
+    across = {"everywhere": "1"} if request.everywhere else {}
+    return {
+        line.event: ("" if places[line.event] in page_places else f"?{urlencode({**across, 'step': line.event})}")
+        + f"#step-{line.event}"
+        for line in digest.lines
+        if line.event in places
+    }
 
 
 def _group_receipts(receipts: Sequence[Receipt]) -> list[Recalled]:

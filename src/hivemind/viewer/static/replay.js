@@ -50,6 +50,14 @@ function step(count) {
   show(count);
 }
 
+function showLinked() {
+  const linked = steps.find((item) => `#${item.id}` === location.hash);
+  if (!linked) return;
+  if (linked.hidden) step(steps.length);
+  steps.forEach((item) => item.classList.toggle("now", item === linked));
+  linked.scrollIntoView();
+}
+
 if (steps.length) {
   player.hidden = false;
   play.addEventListener("click", toggle);
@@ -66,6 +74,6 @@ if (steps.length) {
     event.preventDefault();
     act();
   });
-  const linked = steps.findIndex((step) => step.id && `#${step.id}` === location.hash);
-  if (linked >= 0) steps[linked].classList.add("now");
+  addEventListener("hashchange", showLinked);
+  showLinked();
 }
