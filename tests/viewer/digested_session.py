@@ -63,6 +63,7 @@ def _list_steps(root: Path) -> Iterator[Step]:
         "def send(to: str, subject: str, body: str) -> bool:\n",
         "def send(to: str, subject: str, body: str, message_id: str) -> bool:\n",
     )
+    yield _run("pip install harbour-mail", "Successfully installed harbour-mail")
     yield _run("make mail-test", "2 passed in 0.11s")
     for _ in range(2):
         yield _fail("docker compose exec smtp swaks", "Error: service smtp is not running")

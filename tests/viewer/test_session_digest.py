@@ -58,7 +58,7 @@ def test_the_page_of_a_session_begins_with_its_digest(page: Page) -> None:
         ["Then asked for", "Conclusions", "Failed, then passed", "Dead ends", "Done", "Open", "Steps", "Learned 1"]
     )
     expect(parts.nth(0)).to_contain_text(LATER_REQUEST)
-    expect(parts.nth(2)).to_contain_text("KeyError: 'message_id' → harbour/notify/mail.py")
+    expect(parts.nth(2)).to_contain_text("KeyError: 'message_id' → pip install harbour-mail")
     expect(parts.nth(3)).to_contain_text("docker compose exec smtp swaks")
     expect(parts.nth(4).locator("li")).to_contain_text(
         ["harbour/notify/mail.py: send", "harbour/notify/stop_list.py: add", "commit Send each mail once"]

@@ -36,7 +36,7 @@ from hivemind.text.search_terms import extract_terms, measure_share
 from lab.benchmarks import results
 
 CASES = Path(__file__).with_name("cases")
-FOREIGN_PROMPTS, FEWEST_WORDS, SEED = 200, 8, 7
+FOREIGN_PROMPTS, FEWEST_WORDS, SEED = 100, 8, 7
 """Prompts of people in other repositories that nothing here concerns, and how many words each has at least."""
 ENOUGH, WHOLE_PHRASE = 0.5, 0.6
 """The share of a rule's words, or of its phrases, that tells it; and of the words of a phrase."""
@@ -180,7 +180,7 @@ def draw_prompts(folder: Path) -> list[str]:
     steps = (step for path in sorted((folder / "sessions").glob("*.jsonl")) for step in agent.read_transcript(path))
     prompts = [step.text for step in steps if isinstance(step, Observation) and step.seen is ObservationKind.PROMPT]
     typed = [prompt for prompt in prompts if len(" ".join(split_typed(prompt)).split()) >= FEWEST_WORDS]
-    return random.Random(SEED).sample(typed, min(len(typed), FOREIGN_PROMPTS // 4))
+    return random.Random(SEED).sample(typed, min(len(typed), FOREIGN_PROMPTS // 2))
 
 
 def summarise(scores: Sequence[Score]) -> dict[str, Any]:

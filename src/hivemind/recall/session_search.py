@@ -27,6 +27,8 @@ CANDIDATES = 40
 """Passages that words and meaning propose each."""
 READ_PER_HIT = 8
 """Passages that are read per wanted session: the best ones are often of the same session."""
+FEWEST_READ = 8
+"""Sessions whose best passage is looked at, however few are wanted: as wholes they may rank otherwise."""
 RRF_K = 60
 """From the reciprocal rank fusion paper; larger values trust first places less."""
 SURE_COSINE, SURE_TERMS = 0.39, 0.5
@@ -41,10 +43,11 @@ MOST_CLOSEST = 3
 """Sessions that are only close to a question, below those that are to the point."""
 REASON_CHARACTERS, SAME_TEXT = 160, 0.8
 """Of the passage, where conclusions say what counts; and the share of its words from which on one of them says it."""
-CONCLUSION_TOKENS, OTHER_TOKENS = 300, 60
+CONCLUSION_TOKENS, OTHER_TOKENS = 400, 100
 """For the conclusions of the best two sessions, and of each other one."""
 MOST_BESIDE_MEMORIES, BUDGET_SHARE = 3, 3
-"""Beside memories, sessions get three places and a third of the tokens, and only tokens that memories leave."""
+"""Beside memories, sessions get three places and a third of the tokens, and only tokens that memories leave; without a
+memory that answers, two thirds."""
 
 
 def search(
@@ -62,10 +65,10 @@ def search(
     by_meaning = sorted(cosines, key=lambda key: (-cosines[key], -key))[:CANDIDATES]
     scores = fuse_ranks([by_words, by_meaning])
     # The newer of two equal passages comes first.
-    best_first = sorted(scores, key=lambda key: (-scores[key], -key))[: READ_PER_HIT * query.limit]
+    best_first = sorted(scores, key=lambda key: (-scores[key], -key))[: READ_PER_HIT * max(query.limit, FEWEST_READ)]
     passages = session_passages.read_visible(db, query, best_first)
     visible = [passages[key] for key in best_first if key in passages and passages[key].session_id not in excluded_ids]
-    by_passage = list(islice(_make_hits(visible, query, scores, cosines), query.limit))
+    by_passage = list(islice(_make_hits(visible, query, scores, cosines), max(query.limit, FEWEST_READ)))
     hits = _add_conclusions(db, query, meaning, by_passage, excluded_ids)
     # A place in a ranking says nothing about how far it is to the point.
     sure, closest = [hit for hit in hits if hit.is_sure], [hit for hit in hits if not hit.is_sure]
@@ -113,7 +116,9 @@ def add_sessions(
 ) -> Recall:
     """Add matching passages of sessions to an answer, after its memories and within what they leave of the budget."""
     query = recall.query
-    room = min(query.max_tokens // BUDGET_SHARE, query.max_tokens - count_tokens(recall.text))
+    # Where no memory answers, sessions are all there is.
+    share = query.max_tokens // BUDGET_SHARE if recall.answers else query.max_tokens - query.max_tokens // BUDGET_SHARE
+    room = min(share, query.max_tokens - count_tokens(recall.text))
     hits = search(db, replace(query, limit=min(query.limit, limit)), meaning, excluded_ids)
     # Who asks for memories gets sessions only where they are to the point; 'session search' gives the closest too.
     return attach(recall, fit_sessions((hit for hit in hits if hit.is_sure), room))

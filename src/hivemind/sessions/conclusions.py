@@ -166,6 +166,8 @@ FEWEST_WORDS, FEWEST_ANSWER_WORDS = 6, 4
 """Of what a person ruled, by itself and with what it rules on."""
 FEWEST_OWN_WORDS = 8
 """Of what an agent says by itself, in one line."""
+ASKED_SENTENCES = 3
+"""Sentences at the end of a reply among which a question to the person stands."""
 RESTATED_SHARE = 0.35
 """The share of a summary's words that the person must have said, for it to count as confirmed without a yes."""
 RECENT_PROMPTS = 12
@@ -274,12 +276,12 @@ def is_aside(sentence: str) -> bool:
 
 def _asks(reply: Message) -> bool:
     """Whether a reply ends with a question to the person, or gives them a choice."""
-    return any(map(_is_question, reply.sentences[-3:])) or bool(CHOICES.search(reply.step.text))
+    return any(map(_is_question, reply.sentences[-ASKED_SENTENCES:])) or bool(CHOICES.search(reply.step.text))
 
 
 def _offers(reply: Message) -> bool:
     """Whether all that a reply asks at its end is whether to go on."""
-    questions = [*filter(_is_question, reply.sentences[-3:])]
+    questions = [*filter(_is_question, reply.sentences[-ASKED_SENTENCES:])]
     return bool(questions) and all(map(OFFER.search, questions))
 
 
@@ -348,7 +350,9 @@ def _read_restatement(
     statements = [s for s in sentences if not REPORT.match(s) and not s.rstrip("*_ ").endswith(":")]
     if not is_confirmed:
         statements = [s for s in statements if not _is_question(s) and not PLAN.match(s)]
-    whole = _find_longest_run(statements, message.sentences)
+    # A yes to a question confirms what was asked, not all that was said before it.
+    asked = [s for s in message.sentences[-ASKED_SENTENCES:] if s in statements] if _asks(message) else statements
+    whole = _find_longest_run(asked, message.sentences)
     if is_confirmed and _says_enough(whole):
         return _make_line(message.step, " ".join(whole), Evidence.CONFIRMED)
     return _quote_findings(message, statements)

@@ -94,19 +94,16 @@ def _quote_requests(steps: Sequence[Observation]) -> Iterator[DigestLine]:
 
 
 def _quote_fixes(steps: Sequence[Observation], runs: Sequence[SessionRun], files: FilesByTurn) -> Iterator[DigestLine]:
-    """Yield the commands that failed and passed later, each with its error and what was done in between."""
+    """Yield the commands that failed and passed later, each with its error and the commands that mended it."""
     for failure, success in find_fixes(runs):
         between = steps[failure.index + 1 : success.index]
         commands = dict.fromkeys(step.command.strip() for step in between if step.command and not step.failed)
         acts = [first_line(act, LINE_CHARACTERS) for act in commands if _is_remedy(act, failure.command)]
-        changed = files.find_between(failure.index, success.index)
         error = _find_error(failure.step, success.step)
-        # An error in the file that was changed then is told by the change.
-        elsewhere = [file for file in changed if file.rpartition("/")[2] not in error]
-        remedies = (*acts[:MOST_REMEDIES], *(elsewhere if len(changed) <= MOST_REMEDIES else ()))
-        if error and remedies and not NOTHING_RUN.search(success.step.output):
-            text = ARROW.join([f"`{failure.command}`", error, "; ".join(remedies)])
-            yield _quote(Part.FIX, failure.step, text, files=changed)
+        # That an edit mended it says little without the edit, which the changes show.
+        if error and acts and not NOTHING_RUN.search(success.step.output):
+            text = ARROW.join([f"`{failure.command}`", error, "; ".join(acts[:MOST_REMEDIES])])
+            yield _quote(Part.FIX, failure.step, text, files=files.find_between(failure.index, success.index))
 
 
 def _is_remedy(command: str, failing: str) -> bool:
