@@ -83,12 +83,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--part", default="test", choices=("test", "development"))
+    parser.add_argument("--cases", type=Path, default=CASES, help="a folder with the parts, instead of ours")
     parser.add_argument("--told", type=Path)
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args()
-    files = [file for file in sorted((CASES / options.part).glob("*.json")) if (options.folder / file.stem).is_dir()]
+    files = [
+        file for file in sorted((options.cases / options.part).glob("*.json")) if (options.folder / file.stem).is_dir()
+    ]
     if not files:
-        raise SystemExit(f"{options.folder} has no folder for any of the cases in {CASES / options.part}")
+        raise SystemExit(f"{options.folder} has no folder for any of the cases in {options.cases / options.part}")
     prompts = {file.stem: draw_prompts(options.folder / file.stem) for file in files}
     scores = []
     for file in files:
@@ -141,12 +144,11 @@ def ask(mind: Hivemind, settings: Settings, tree: Path, case: dict[str, Any]) ->
     right_ids = {*case["decides"], *case["amends"]}
     is_amended = case["kind"] == "amended"
     newest_first = bool(session_ids) and session_ids[0] in case["decides"]
-    labels = recall.session_hits[0].labels if recall.session_hits else ()
     return Answer(
         case=case["id"], kind=case["kind"], told=has_rule(case, told),
         first=bool(session_ids) and session_ids[0] in right_ids, shown=has_rule(case, recall.text),
         newest_first=newest_first if is_amended else None,
-        labelled=newest_first and any(label.startswith("amends") for label in labels) if is_amended else None,
+        labelled=newest_first and bool(recall.session_hits[0].amends) if is_amended else None,
         prompt=case["prompt"], rule=case["rule"], text=told,
     )  # fmt: skip
 

@@ -417,10 +417,12 @@ def _print_session_hits(hits: Sequence[SessionHit]) -> None:
 
 def _print_session_hit(hit: SessionHit) -> None:
     for line in hit.conclusions:
-        print_conclusion(line, *hit.labels)
+        print_conclusion(line, *hit.all_labels)
     if hit.text:
         click.echo(quote(hit.text))
-        click.echo("    " + click.style(format_label(hit.agent, hit.what, format_date(hit.at), *hit.labels), dim=True))
+        click.echo(
+            "    " + click.style(format_label(hit.agent, hit.what, format_date(hit.at), *hit.all_labels), dim=True)
+        )
     # Only with the option does a session of another repository open.
     option = " --everywhere" if label_other_repository(hit.repo) in hit.labels else ""
     click.echo("    " + click.style(f"hivemind session show {format_field(hit.session_id)}{option}", dim=True))

@@ -12,6 +12,7 @@ from hivemind.model.ids import Digest, EventId, MemoryId, ReceiptId, SessionId, 
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Choice, Scope, Visibility
+from hivemind.model.timestamps import format_date
 
 SHIPPED_MODEL = "hivemind-embedding-3"
 """The name of the embedding model in the package. Vectors carry it, so another model gets another name."""
@@ -141,10 +142,17 @@ class SessionHit:
     is_sure: bool = True
     """Whether it is to the point; otherwise it is only one of the closest."""
     labels: tuple[str, ...] = ()
-    """What a reader must know: that it is from another repository, or amends what was concluded before."""
+    """What a reader must know: that it is from another repository."""
     tokens: int = 0
     conclusions: tuple[DigestLine, ...] = ()
     """What the session concluded about the question, best first."""
+    amends: Timestamp = ""
+    """When an earlier session concluded what this one changed; empty if none did."""
+
+    @property
+    def all_labels(self) -> tuple[str, ...]:
+        """All that a reader must know of it."""
+        return (*self.labels, *([f"amends {format_date(self.amends)}"] if self.amends else []))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
     from hivemind.embedding.semantic_index import SemanticIndex
 
-SMALL_STORE, CERTAIN, PER_DOUBLING, MOST_DOUBLINGS = 1_600, 1.47, 0.13, 5
+SMALL_STORE, CERTAIN, PER_DOUBLING, MOST_DOUBLINGS = 1_600, 1.42, 0.145, 5
 """Passages, and how far a conclusion must stand out to be told unasked; it grows with the store, because the best of
 many unrelated sessions is closer."""
 SURER = 0.2
@@ -166,7 +166,7 @@ def order_by_time(hits: Sequence[SessionHit]) -> list[SessionHit]:
         return list(hits)
     older, newer = sorted(hits, key=lambda hit: hit.at)
     if AMENDS.search(_join_texts(newer.conclusions)):
-        newer = replace(newer, labels=(*newer.labels, f"amends {format_date(older.at)}"))
+        newer = replace(newer, amends=older.at)
     return [newer, older]
 
 
@@ -214,8 +214,7 @@ def _find_amendment(
     conclusion = Conclusion(passage.session_id, line, hit.score)
     experience = Experience((conclusion,), {passage.session_id: passage})
     amendment = make_hit(query, experience, passage.session_id, int(query.max_tokens * FIRST_SHARE))
-    label = f"amends {format_date(hit.at)}"
-    return replace(amendment, labels=(*amendment.labels, label)) if amendment.conclusions else None
+    return replace(amendment, amends=hit.at) if amendment.conclusions else None
 
 
 def find_latest(db: Database, query: Query, own_session: str, known: Sequence[str]) -> tuple[SessionHit, ...]:

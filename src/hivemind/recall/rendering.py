@@ -124,11 +124,11 @@ def render_session_entry(hit: SessionHit) -> str:
     """Render what a session concluded, then the passage that matches, with the session's id, the agent and the date."""
     name = f"session {hit.session_id}"
     # Who asked may want to open the session; who did not can ask for an explanation of the conclusion.
-    labels = hit.labels if hit.text or hit.what == CONCLUSION else (*hit.labels, name)
+    labels = hit.all_labels if hit.text or hit.what == CONCLUSION else (*hit.all_labels, name)
     lines = [render_conclusion(line, *(labels if place == 0 else ())) for place, line in enumerate(hit.conclusions)]
     if hit.text:
         fields = (name, hit.agent, hit.what, format_date(hit.at))
-        lines.append(format_entry(hit.text, *fields, *(() if lines else hit.labels)))
+        lines.append(format_entry(hit.text, *fields, *(() if lines else hit.all_labels)))
     return "\n".join(lines)
 
 

@@ -98,13 +98,15 @@ def _add_conclusions(
 def _join_passage(hit: SessionHit, by_passage: SessionHit | None) -> SessionHit:
     """Add to a hit with conclusions the passage that matches; it is to the point if either is."""
     if by_passage is None:
-        return replace(hit, is_sure=False)
+        return replace(hit, is_sure=bool(hit.amends))
     text = by_passage.text
     if any(measure_share(extract_terms(text), line.text) >= SAME_TEXT for line in hit.conclusions):
         text = ""
     elif hit.conclusions:
         text = cut_between_words(text, REASON_CHARACTERS)
-    return replace(by_passage, conclusions=hit.conclusions, text=text, labels=hit.labels or by_passage.labels)
+    # What amends another is as much to the point as that one, whose words the question has.
+    is_sure = by_passage.is_sure or bool(hit.amends)
+    return replace(by_passage, conclusions=hit.conclusions, text=text, amends=hit.amends, is_sure=is_sure)
 
 
 def add_sessions(
