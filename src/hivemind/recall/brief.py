@@ -107,8 +107,8 @@ class Briefs:
         )
         marked_hits = mark_stale(context, hits, query)
         room = query.max_tokens - FRAME_TOKENS - count_entry_tokens(marked_hits)
-        told = self._find_experience(query, min(room, EXPERIENCE_TOKENS))
-        return self._render(query, marked_hits, is_unasked=True, session_hits=told)
+        session_hits = self._find_experience(query, min(room, EXPERIENCE_TOKENS))
+        return self._render(query, marked_hits, is_unasked=True, session_hits=session_hits)
 
     def _get_budget(self, tokens: int) -> int:
         """Return how many tokens may be told unasked; none if the settings say so."""
@@ -121,10 +121,10 @@ class Briefs:
     def _find_experience(self, query: Query, max_tokens: int) -> tuple[SessionHit, ...]:
         """Find what sessions concluded about a prompt, if any have and it is as good as certain."""
         context, db = self._context, self._context.store.db
-        typed = " ".join(split_typed(query.text))
+        typed_words = " ".join(split_typed(query.text))
         if max_tokens < FEWEST_EXPERIENCE_TOKENS or not self._tells_experience or digests.is_empty(db):
             return ()
-        about = replace(query, text=typed, max_tokens=max_tokens, statuses=())
+        about = replace(query, text=typed_words, max_tokens=max_tokens, statuses=())
         # Loading the model takes as long as everything else, so the words decide whether it is worth it.
         if not may_concern(db, about) or (meaning := context.embedder.meaning) is None:
             return ()
@@ -159,15 +159,15 @@ class Briefs:
         first = fit(in_order, len(in_order) + 1, room)
         others = mark_stale(context, [hit for hit in standing if hit.memory.id not in in_order_ids], query)
         hits = (*first, *fit_shares(others, room - sum(hit.tokens for hit in first)))
-        told = self._find_for_task(query) if task.strip() else ()
-        return self._render(query, hits, asked_ids, session_hits=told)
+        session_hits = self._find_for_task(query) if task.strip() else ()
+        return self._render(query, hits, asked_ids, session_hits=session_hits)
 
     def _find_for_task(self, query: Query) -> tuple[SessionHit, ...]:
         """Find what sessions concluded about a task; the agent asked, so the best there is."""
         context, db = self._context, self._context.store.db
         about = replace(query, max_tokens=EXPERIENCE_TOKENS)
-        found = find_experience(db, about, context.embedder.meaning, {context.author.session_id})
-        return experience.show(db, about, context.embedder.meaning, found, {context.author.session_id})
+        matches = find_experience(db, about, context.embedder.meaning, {context.author.session_id})
+        return experience.show(db, about, context.embedder.meaning, matches, {context.author.session_id})
 
     def _find_stale(self, query: Query, judged_hits: Iterable[Hit], end: float) -> tuple[Hit, ...]:
         """Find memories whose code changed by commits since the last brief, or was stale already then."""

@@ -134,7 +134,7 @@ def fit_lines(lines: Iterable[DigestLine], max_tokens: int) -> tuple[DigestLine,
     """Return the lines that fit; one that is too long is cut, unless too little of it would be left."""
     selection: list[DigestLine] = []
     for line in map(shorten, lines):
-        if any(measure_share(extract_terms(line.text), chosen.text) >= REPETITION for chosen in selection):
+        if any(measure_share(extract_terms(line.text), better.text) >= REPETITION for better in selection):
             continue
         fitting = line if _count_line_tokens(line) <= max_tokens else _cut_line(line, max_tokens)
         if fitting:
@@ -219,13 +219,13 @@ def _find_amendment(
 
 def find_latest(db: Database, query: Query, own_session: str, known: Sequence[str]) -> tuple[SessionHit, ...]:
     """Return what the sessions that were active last concluded and left open, without what is known already."""
-    told: list[SessionHit] = []
+    latest_hits: list[SessionHit] = []
     room = query.max_tokens
     for session, lines in digests.find_latest(db, query.sight, LATEST_SESSIONS):
         if session.id == own_session:
             continue
         # Sessions come newest first, so an older conclusion about the same was amended, or says nothing more.
-        later = [line.text for hit in told for line in hit.conclusions]
+        later = [line.text for hit in latest_hits for line in hit.conclusions]
         new = [
             line
             for line in lines
@@ -234,13 +234,13 @@ def find_latest(db: Database, query: Query, own_session: str, known: Sequence[st
         ]
         reliable = [line for line in new if line.evidence.is_reliable]
         # The last conclusion is where the session ended, and what it left open is where the next may begin.
-        chosen = [line for line in reliable if line.part is Part.CONCLUSION][-1:]
-        chosen += [line for line in reliable if line.part is Part.OPEN][:1]
-        fitting = fit_lines(chosen, room)
+        candidates = [line for line in reliable if line.part is Part.CONCLUSION][-1:]
+        candidates += [line for line in reliable if line.part is Part.OPEN][:1]
+        fitting = fit_lines(candidates, room)
         cost = sum(map(_count_line_tokens, fitting))
         room -= cost
         if fitting:
-            told.append(
+            latest_hits.append(
                 SessionHit(
                     session_id=session.id,
                     observation=fitting[0].event,
@@ -254,7 +254,7 @@ def find_latest(db: Database, query: Query, own_session: str, known: Sequence[st
                     tokens=cost,
                 )
             )
-    return tuple(told)
+    return tuple(latest_hits)
 
 
 class EditRulings(NamedTuple):

@@ -58,7 +58,7 @@ class Conclusion:
     session_id: str
     line: DigestLine
     score: float
-    shared: float = 0.0
+    shared_weight: float = 0.0
     """How much the words say that it shares with the question: a few rare ones, or many common ones."""
 
     @property
@@ -92,7 +92,7 @@ class Experience:
             return 0.0
         others = best[TOLD_SESSIONS:]
         lead = best[0] - sum(others) / len(others) if others else LEAD_ALONE
-        return (best[0] + lead) * min(1.0, self.conclusions[0].shared / ENOUGH_SHARED)
+        return (best[0] + lead) * min(1.0, self.conclusions[0].shared_weight / ENOUGH_SHARED)
 
     def get_best_score(self, session_id: str) -> float:
         """Return the best score of a session."""
@@ -106,8 +106,8 @@ def find_experience(
     if not query.fits_sessions or digests.is_empty(db):
         return Experience()
     query = replace(query, text=query.text[:TASK_CHARACTERS])
-    found = _pick_passages(db, query, meaning, excluded_ids)
-    lines = digests.read_speaking(db, found)
+    best_passages = _pick_passages(db, query, meaning, excluded_ids)
+    lines = digests.read_speaking(db, best_passages)
     model = meaning.embedder.name if meaning else ""
     passages = session_passages.read_talk(db, query, model, lines, MOST_TALK)
     closeness = meaning.compare_talk(query, passages) if meaning else [0.0] * len(passages)
@@ -116,7 +116,7 @@ def find_experience(
     ratings = zip(passages, closeness, strict=True)
     for session_id, group in groupby(ratings, key=lambda rating: rating[0].session_id):
         conclusions += _rate(session_id, lines[session_id], Talk.of([*group]), weights)
-    return Experience(tuple(sorted(conclusions, key=lambda each: -each.score)), found)
+    return Experience(tuple(sorted(conclusions, key=lambda each: -each.score)), best_passages)
 
 
 def _pick_passages(
@@ -128,11 +128,11 @@ def _pick_passages(
     visible = session_passages.read_visible(db, query, {key for keys in orders for key in keys})
     ranked = [[visible[key] for key in keys if key in visible] for keys in orders]
     in_turn = [passages[place] for place in range(CANDIDATES) for passages in ranked if place < len(passages)]
-    found: dict[str, SessionPassage] = {}
+    best_passages: dict[str, SessionPassage] = {}
     for passage in in_turn:
-        if passage.session_id not in excluded_ids and len(found) < CANDIDATE_SESSIONS:
-            found.setdefault(passage.session_id, passage)
-    return found
+        if passage.session_id not in excluded_ids and len(best_passages) < CANDIDATE_SESSIONS:
+            best_passages.setdefault(passage.session_id, passage)
+    return best_passages
 
 
 def _weigh_terms(db: Database, query: Query) -> dict[str, float]:
@@ -193,7 +193,9 @@ def _rate(session_id: str, lines: Sequence[DigestLine], talk: Talk, weights: Map
     for closeness, line in by_meaning[:READ_LINES]:
         own_text = f"{line.text}\n{line.about}"
         around_text = "\n".join([own_text, *(passage.text for passage in talk.find_around(line.event))])
-        own, shared = (sum(map(weights.__getitem__, find_shared(weights, text))) for text in (own_text, around_text))
-        score = (closeness + (shared + OWN_WORDS_WEIGHT * own) / whole) / 2
-        conclusions.append(Conclusion(session_id, line, score, shared))
+        own, shared_weight = (
+            sum(map(weights.__getitem__, find_shared(weights, text))) for text in (own_text, around_text)
+        )
+        score = (closeness + (shared_weight + OWN_WORDS_WEIGHT * own) / whole) / 2
+        conclusions.append(Conclusion(session_id, line, score, shared_weight))
     return conclusions

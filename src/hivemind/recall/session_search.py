@@ -87,12 +87,12 @@ def _add_conclusions(
         return list(hits)
     by_id = {hit.session_id: hit for hit in hits}
     budget = replace(query, max_tokens=CONCLUSION_TOKENS)
-    found = find_experience(db, budget, meaning, excluded_ids)
-    told = {hit.session_id: hit for hit in experience.show(db, budget, meaning, found, excluded_ids)}
-    for session_id in found.list_sessions()[: query.limit]:
-        told.setdefault(SessionId(session_id), experience.make_hit(budget, found, session_id, OTHER_TOKENS))
-    with_passages = [_join_passage(hit, by_id.get(hit.session_id)) for hit in told.values()]
-    return [*with_passages, *(hit for hit in hits if hit.session_id not in told)][: query.limit]
+    matches = find_experience(db, budget, meaning, excluded_ids)
+    told_hits = {hit.session_id: hit for hit in experience.show(db, budget, meaning, matches, excluded_ids)}
+    for session_id in matches.list_sessions()[: query.limit]:
+        told_hits.setdefault(SessionId(session_id), experience.make_hit(budget, matches, session_id, OTHER_TOKENS))
+    with_passages = [_join_passage(hit, by_id.get(hit.session_id)) for hit in told_hits.values()]
+    return [*with_passages, *(hit for hit in hits if hit.session_id not in told_hits)][: query.limit]
 
 
 def _join_passage(hit: SessionHit, by_passage: SessionHit | None) -> SessionHit:

@@ -1,4 +1,4 @@
-"""Find what a talk arrived at: the person's rulings, and what the agent restated or found out.
+"""Find what a talk arrived at: the person's rulings, and what the agent summary or found out.
 
 Structure decides before words do: an answer to a question is a ruling, what the person affirms is confirmed, and the
 last message of a turn sums it up. docs/explanation/experience.md has the measurements.
@@ -302,10 +302,10 @@ def _find_subject(text: str, reply: Message | None) -> str:
 
 def _find_restatements(talk: Sequence[Message], origins: WordOrigins) -> Iterator[Placed]:
     """Yield what the agent said at the end of a turn: confirmed by the person, repeating the person, or its own."""
-    typed: list[str] = []
+    prompts: list[str] = []
     for place, message in enumerate(talk):
         if message.is_persons:
-            typed.append(message.text)
+            prompts.append(message.text)
             continue
         following = talk[place + 1] if place + 1 < len(talk) else None
         if following and following.is_persons and OBJECTION.match(following.text):
@@ -323,7 +323,7 @@ def _find_restatements(talk: Sequence[Message], origins: WordOrigins) -> Iterato
         is_confirmed = following is not None and _confirms(following) and not _offers(message)
         # Who asks back has not agreed yet, whatever words the agent took from them.
         is_questioned = following is not None and bool(UNMARKED_QUESTION.match(following.text))
-        said_before = "" if is_questioned else " ".join(typed[-RECENT_PROMPTS:])
+        said_before = "" if is_questioned else " ".join(prompts[-RECENT_PROMPTS:])
         line = _read_restatement(message, own_words, said_before, is_confirmed=is_confirmed)
         if line:
             yield message.index, line
@@ -335,24 +335,26 @@ def _list_rest_of_turn(talk: Sequence[Message], place: int) -> list[Message]:
 
 
 def _read_restatement(
-    message: Message, sentences: Sequence[str], typed: str, *, is_confirmed: bool
+    message: Message, sentences: Sequence[str], persons_words: str, *, is_confirmed: bool
 ) -> DigestLine | None:
     """Make a line of what a message restates, else of what it found out; None if it does neither."""
     opening = next((place for place, sentence in enumerate(sentences) if RESTATEMENT.match(sentence)), None)
     if opening is not None:
         # What follows "Final rule:" belongs to it.
-        restated = [s for s in sentences[opening:] if not _is_question(s) and not PLAN.match(s)]
-        if _says_enough(restated) and (
-            is_confirmed or measure_share(extract_terms(" ".join(restated)), typed) >= RESTATED_SHARE
+        summary = [s for s in sentences[opening:] if not _is_question(s) and not PLAN.match(s)]
+        if _says_enough(summary) and (
+            is_confirmed or measure_share(extract_terms(" ".join(summary)), persons_words) >= RESTATED_SHARE
         ):
-            text = _join(restated, message.sentences)
+            text = _join(summary, message.sentences)
             return replace(_make_line(message.step, text, Evidence.CONFIRMED), is_summary=True)
     statements = [s for s in sentences if not REPORT.match(s) and not s.rstrip("*_ ").endswith(":")]
     if not is_confirmed:
         statements = [s for s in statements if not _is_question(s) and not PLAN.match(s)]
     # A yes to a question confirms what was asked, not all that was said before it.
-    asked = [s for s in message.sentences[-ASKED_SENTENCES:] if s in statements] if _asks(message) else statements
-    whole = _find_longest_run(asked, message.sentences)
+    answer_range = (
+        [s for s in message.sentences[-ASKED_SENTENCES:] if s in statements] if _asks(message) else statements
+    )
+    whole = _find_longest_run(answer_range, message.sentences)
     if is_confirmed and _says_enough(whole):
         return _make_line(message.step, " ".join(whole), Evidence.CONFIRMED)
     return _quote_findings(message, statements)
@@ -374,9 +376,9 @@ def _follows(sentence: str, other: str, message: Message) -> bool:
 def _find_longest_run(selection: Sequence[str], sentences: Sequence[str]) -> list[str]:
     """Return the longest run of selected sentences that stand together: pieces from different places mislead."""
     runs: list[list[str]] = [[]]
-    chosen = set(selection)
+    selected_set = set(selection)
     for sentence in dict.fromkeys(sentences):
-        if sentence in chosen:
+        if sentence in selected_set:
             runs[-1].append(sentence)
         elif runs[-1]:
             runs.append([])

@@ -15,6 +15,7 @@ from hivemind.sessions.talk import read_talk
 from hivemind.store.projections import digests, sessions
 from hivemind.text.clean import first_line
 from hivemind.text.cues import find_error_lines
+from hivemind.text.prose import split_typed
 
 SYMBOL = re.compile(
     r"^[-+ ][ \t]*(?:export |pub(?:\(\w+\))? |async |static |public |private |default |abstract )*"
@@ -114,12 +115,12 @@ def _is_remedy(command: str, failing: str) -> bool:
 
 def _quote_dead_ends(runs: Sequence[SessionRun]) -> Iterator[DigestLine]:
     """Yield the commands that failed more than once, and none like them ever passed."""
-    passed = {_name_program(run.command) for run in runs if not run.has_failed}
+    passing_programs = {_name_program(run.command) for run in runs if not run.has_failed}
     for command in dict.fromkeys(run.command for run in runs):
         own_runs = [run for run in runs if run.command == command]
         is_given_up = len(own_runs) >= GIVEN_UP_RUNS and all(run.has_failed for run in own_runs)
         error = _find_error(own_runs[-1].step)
-        if is_given_up and error and _name_program(command) not in passed:
+        if is_given_up and error and _name_program(command) not in passing_programs:
             yield _quote(Part.DEAD_END, own_runs[-1].step, ARROW.join([f"`{command}`", error]))
 
 
@@ -134,7 +135,7 @@ def _quote_open_points(steps: Sequence[Observation]) -> Iterator[DigestLine]:
     for step, text in find_open_points(steps):
         is_prompt = step.seen is ObservationKind.PROMPT
         # Agents seldom tick off the last points of a plan; one that was written long before the end says nothing.
-        if not is_aside(text) if is_prompt else step.source_id in late_ids:
+        if split_typed(step.text) and not is_aside(text) if is_prompt else step.source_id in late_ids:
             yield _quote(Part.OPEN, step, text, Evidence.SAID if is_prompt else Evidence.OBSERVED)
 
 

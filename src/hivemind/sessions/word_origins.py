@@ -31,7 +31,7 @@ ANSWER_TOOLS = frozenset({"AskUserQuestion", "ask_user", "request_user_input", "
 Run = tuple[str, ...]
 
 
-class Origin(Enum):
+class Speaker(Enum):
     """Who brought words into a session."""
 
     PERSON = auto()
@@ -45,7 +45,7 @@ class WordOrigins:
     def __init__(self, steps: Sequence[Observation], sentences: Iterable[str]) -> None:
         """Look only for the runs of these sentences, because a session has millions of others."""
         self._wanted = set(chain.from_iterable(map(_list_runs, sentences)))
-        self._origins: dict[Run, Origin] = {}
+        self._origins: dict[Run, Speaker] = {}
         self._paragraphs: list[int] = []
         """Of each paragraph from outside, the position of its step."""
         self._places: dict[str, list[int]] = {}
@@ -60,39 +60,39 @@ class WordOrigins:
         if step.seen is ObservationKind.PROMPT and not step.subagent:
             typed = " ".join(split_typed(step.text))
             self._typed.append((index, _find_stems(typed)))
-            self._note(typed, Origin.PERSON)
+            self._note(typed, Speaker.PERSON)
             # What is left of a prompt was pasted, or written by the client.
-            self._note(step.text, Origin.FOREIGN)
+            self._note(step.text, Speaker.FOREIGN)
             return
         for own_text in (step.text, step.command, step.input, step.diff):
-            self._note(own_text, Origin.AGENT)
+            self._note(own_text, Speaker.AGENT)
         if step.output and step.tool not in ANSWER_TOOLS:
-            self._note(step.output, Origin.FOREIGN)
+            self._note(step.output, Speaker.FOREIGN)
             if OUTSIDE.search(step.tool) or DOWNLOAD.search(step.command):
                 for paragraph in _split_paragraphs(step.output):
                     for stem in _find_stems(paragraph):
                         self._places.setdefault(stem, []).append(len(self._paragraphs))
                     self._paragraphs.append(index)
 
-    def _note(self, text: str, origin: Origin) -> None:
+    def _note(self, text: str, speaker: Speaker) -> None:
         if text:
             words = WORD.findall(text.lower())
             for run in self._wanted.intersection(zip(words, words[1:], words[2:], strict=False)):
-                self._origins.setdefault(run, origin)
+                self._origins.setdefault(run, speaker)
 
     def is_foreign(self, sentence: str, index: int) -> bool:
         """Whether a sentence that stands at a step repeats or retells what tool output or a paste brought."""
-        if self._measure_share(sentence, Origin.FOREIGN) >= FOREIGN_SHARE:
+        if self._measure_share(sentence, Speaker.FOREIGN) >= FOREIGN_SHARE:
             return True
         return bool(self._paragraphs) and self._retells(sentence, index)
 
     def is_agents(self, sentence: str) -> bool:
         """Whether a person only repeats what the agent said."""
-        return self._measure_share(sentence, Origin.AGENT) >= COPIED_SHARE
+        return self._measure_share(sentence, Speaker.AGENT) >= COPIED_SHARE
 
-    def _measure_share(self, sentence: str, origin: Origin) -> float:
+    def _measure_share(self, sentence: str, speaker: Speaker) -> float:
         runs = _list_runs(sentence)
-        return sum(self._origins.get(run) is origin for run in runs) / len(runs) if runs else 0.0
+        return sum(self._origins.get(run) is speaker for run in runs) / len(runs) if runs else 0.0
 
     def _retells(self, sentence: str, index: int) -> bool:
         """Whether most words of a sentence stand in one paragraph from outside, and the person did not say them."""

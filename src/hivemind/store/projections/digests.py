@@ -144,10 +144,10 @@ def find_line(db: Database, prefix: str, sight: Visibility) -> tuple[SessionId, 
         # Ids are hexadecimal, so "g" sorts after all that start with the prefix.
         {**bind_sight(sight), "prefix": prefix, "end": f"{prefix}g"},
     ) if prefix and db.HAS_SESSIONS else []  # fmt: skip
-    found = [_parse(row) for row in rows]
-    if len({line.event for _, line in found}) > 1:
-        raise AmbiguousId(prefix, [f"{line.event}  {first_line(line.text, 60)}" for _, line in found])
-    return next((entry for entry in found if entry[1].part is Part.CONCLUSION), found[0] if found else None)
+    lines = [_parse(row) for row in rows]
+    if len({line.event for _, line in lines}) > 1:
+        raise AmbiguousId(prefix, [f"{line.event}  {first_line(line.text, 60)}" for _, line in lines])
+    return next((entry for entry in lines if entry[1].part is Part.CONCLUSION), lines[0] if lines else None)
 
 
 def drop_forgotten(db: Database, digest: Digest) -> Digest:
