@@ -1,6 +1,5 @@
 """What earlier sessions concluded, as it is told: for a prompt or task, before an edit, at the start of a session."""
 
-import math
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
     from hivemind.embedding.semantic_index import SemanticIndex
 
-SMALL_STORE, CERTAIN, PER_DOUBLING, MOST_DOUBLINGS = 1_600, 1.42, 0.145, 5
-"""Passages, and how far a conclusion must stand out to be told unasked; it grows with the store, because the best of
-many unrelated sessions is closer."""
+CERTAIN = 1.48
+"""How far a conclusion must stand out to be told unasked; 97 of 100 prompts that nothing concerns stay below it on the
+development part."""
 SURER = 0.2
 """How much further where only an agent said it."""
 CLOSE_TO_BEST, FIRST_SHARE = 0.25, 0.6
@@ -73,19 +72,13 @@ def find_for_prompt(
     told_sessions = {each.session_id for each in everything.conclusions if each.line.event in told_ids}
     untold = tuple(each for each in everything.conclusions if each.session_id not in told_sessions)
     experience = replace(everything, conclusions=untold)
-    certainty, needed = experience.measure_certainty(), compute_needed_certainty(db)
-    if certainty < needed:
+    certainty = experience.measure_certainty()
+    if certainty < CERTAIN:
         return ()
     # An agent's own words need a surer match.
-    is_sure = certainty >= needed + SURER
+    is_sure = certainty >= CERTAIN + SURER
     tellable = tuple(each for each in untold if is_sure or each.line.evidence.is_reliable)
     return show(db, query, meaning, replace(experience, conclusions=tellable), excluded_ids)
-
-
-def compute_needed_certainty(db: Database) -> float:
-    """Return how far a conclusion must stand out in a store of this size to be told unasked."""
-    size = max(session_passages.count_roughly(db), SMALL_STORE)
-    return CERTAIN + PER_DOUBLING * min(MOST_DOUBLINGS, math.log2(size / SMALL_STORE))
 
 
 def show(

@@ -40,6 +40,8 @@ TASK_CHARACTERS = 600
 OWN_WEIGHT, OWN_WORDS_WEIGHT = 1.5, 0.6
 """How much the closeness and the words of a conclusion itself count, beside those of what stands around it, which count
 1. Any weights near these rank equally well."""
+LENGTH_WEIGHT, SHORT_TALK = 0.08, 9
+"""Taken off for each doubling of a talk of so many passages: the best of many messages is close by chance."""
 SUMMARY_BONUS = 0.2
 """Added to a summary that the person confirmed, among the conclusions of one session."""
 
@@ -189,6 +191,7 @@ def _rate(session_id: str, lines: Sequence[DigestLine], talk: Talk, weights: Map
         by_meaning.append((OWN_WEIGHT * own + max([own, *around]) + sum(talk.closest), line))
     by_meaning.sort(key=lambda rating: -rating[0])
     whole = sum(weights.values()) or 1.0
+    chance = LENGTH_WEIGHT * math.log2(max(1.0, sum(map(len, talk.messages)) / SHORT_TALK))
     conclusions: list[Conclusion] = []
     for closeness, line in by_meaning[:READ_LINES]:
         own_text = f"{line.text}\n{line.about}"
@@ -196,6 +199,6 @@ def _rate(session_id: str, lines: Sequence[DigestLine], talk: Talk, weights: Map
         own, shared_weight = (
             sum(map(weights.__getitem__, find_shared(weights, text))) for text in (own_text, around_text)
         )
-        score = (closeness + (shared_weight + OWN_WORDS_WEIGHT * own) / whole) / 2
+        score = (closeness + (shared_weight + OWN_WORDS_WEIGHT * own) / whole) / 2 - chance
         conclusions.append(Conclusion(session_id, line, score, shared_weight))
     return conclusions

@@ -1,4 +1,4 @@
-"""Find what a talk arrived at: the person's rulings, and what the agent summary or found out.
+"""Find what a talk arrived at: the person's rulings, and what the agent restated or found out.
 
 Structure decides before words do: an answer to a question is a ruling, what the person affirms is confirmed, and the
 last message of a turn sums it up. docs/explanation/experience.md has the measurements.
@@ -186,9 +186,10 @@ EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 
 def find_conclusions(steps: Sequence[Observation], talk: Sequence[Message], files: "FilesByTurn") -> list[DigestLine]:
     """Return the conclusions of a session in order, without those that a later one repeats."""
-    origins = WordOrigins(steps, (sentence for message in talk for sentence in message.sentences))
+    choices = [*_read_choices(steps)]
+    origins = WordOrigins(steps, [*talk, *choices])
     lines = sorted(
-        (*_find_rulings(talk, origins), *_find_restatements(talk, origins), *_find_choices(steps)),
+        (*_find_rulings(talk, origins), *_find_restatements(talk, origins), *_find_choices(choices, origins)),
         key=lambda entry: entry[0],
     )
     placed = _drop_repeated([replace(line, files=files.find(index)) for index, line in lines])
@@ -235,10 +236,14 @@ def _find_rulings(talk: Sequence[Message], origins: WordOrigins) -> Iterator[Pla
             continue
         sentences = _select_rulings(message, reply)
         own_words = [s for s in sentences if not origins.is_foreign(s, message.index) and not origins.is_agents(s)]
-        text, about = _join(own_words, message.sentences), _find_subject(" ".join(own_words), reply)
+        text = _join(own_words, message.sentences)
+        subject = _find_subject(" ".join(own_words), reply) if reply else []
+        # Whoever answers a question about a page has not said what stands on the page.
+        is_foreign = reply is not None and any(origins.is_foreign(sentence, reply.index) for sentence in subject)
+        about = "" if is_foreign else cut_between_words(_strip_emphasis(" ".join(subject)), LONGEST_ABOUT)
         if not about and POINTS_BACK.match(text):
             continue
-        if _count_words(text) >= (FEWEST_ANSWER_WORDS if about else FEWEST_WORDS):
+        if _count_words(text) >= (FEWEST_ANSWER_WORDS if subject else FEWEST_WORDS):
             yield message.index, _make_line(message.step, text, Evidence.SAID, about)
 
 
@@ -285,19 +290,17 @@ def _offers(reply: Message) -> bool:
     return bool(questions) and all(map(OFFER.search, questions))
 
 
-def _find_subject(text: str, reply: Message | None) -> str:
+def _find_subject(text: str, reply: Message) -> list[str]:
     """Return the sentences of a reply that a ruling is about: the question it answers, or what it shares words with."""
-    if reply is None:
-        return ""
     questions = [*filter(_is_question, reply.sentences)]
     if questions and _asks(reply) and not _offers(reply):
         place = reply.sentences.index(questions[-1])
         # A short question stands on the sentence before it.
         first = place - 1 if place and len(extract_terms(questions[-1])) < 2 * FEWEST_TERMS else place
-        return cut_between_words(_strip_emphasis(" ".join(reply.sentences[first : place + 1])), LONGEST_ABOUT)
+        return list(reply.sentences[first : place + 1])
     terms = extract_terms(text)
     closest = max(reply.sentences, key=lambda sentence: measure_share(terms, sentence), default="")
-    return cut_between_words(_strip_emphasis(closest), LONGEST_ABOUT) if measure_share(terms, closest) > 0 else ""
+    return [closest] if measure_share(terms, closest) > 0 else []
 
 
 def _find_restatements(talk: Sequence[Message], origins: WordOrigins) -> Iterator[Placed]:
@@ -415,12 +418,20 @@ def _is_taken_back(talk: Sequence[Message], place: int) -> bool:
     return any(TAKEN_BACK.match(message.text) for message in later)
 
 
-def _find_choices(steps: Sequence[Observation]) -> Iterator[Placed]:
-    """Yield what the person chose when a tool of the agent asked."""
+def _read_choices(steps: Sequence[Observation]) -> Iterator[Message]:
+    """Yield a message for each time that a tool of the agent asked: each question, and what the person answered."""
     for index, step in enumerate(steps):
         if step.tool in ANSWER_TOOLS and not step.subagent:
-            for choice in CHOSEN.finditer(step.output):
-                yield index, _make_line(step, choice["answer"], Evidence.CONFIRMED, choice["question"])
+            texts = [choice[part] for choice in CHOSEN.finditer(step.output) for part in ("question", "answer")]
+            yield Message(index, step, is_persons=True, sentences=tuple(texts))
+
+
+def _find_choices(choices: Iterable[Message], origins: WordOrigins) -> Iterator[Placed]:
+    """Yield what the person chose when a tool of the agent asked."""
+    for message in choices:
+        for question, answer in zip(message.sentences[::2], message.sentences[1::2], strict=True):
+            if not any(origins.is_foreign(text, message.index) for text in (question, answer)):
+                yield message.index, _make_line(message.step, answer, Evidence.CONFIRMED, question)
 
 
 def _make_line(step: Observation, text: str, evidence: Evidence, about: str = "") -> DigestLine:
