@@ -70,17 +70,17 @@ def test_a_running_sessions_state_can_be_asked_for(worked: Told, mind: Hivemind,
     ]
 
 
-def test_the_reason_that_edited_files_share_is_printed_once(
+def test_the_files_that_a_session_changed_are_printed_with_their_symbols(
     mind: Hivemind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = told(tmp_path).asked("Rename the parser of dates").said("Both files name it.")
-    session.edited("src/dates.py", "parse", "read").edited("src/times.py", "parse", "read").keep()
+    session.edited("src/dates.py", "def parse():", "def read():").edited("src/times.py", "parse", "read").keep()
     mind.sessions.import_transcripts(home=tmp_path / "user")
     monkeypatch.chdir(tmp_path)
 
     printed = run("session", "show", "s1", "--everywhere").stdout
 
-    assert "| src/times.py  +1 -1\n| src/dates.py  +1 -1\n|   Both files name it." in printed
+    assert "Changed\n| src/dates.py: parse, read\n| src/times.py\n" in printed
 
 
 def test_a_handover_says_what_was_changed_and_why_what_failed_and_what_is_open(

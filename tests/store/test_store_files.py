@@ -110,7 +110,7 @@ def test_a_bit_in_unused_space_is_found_unless_sqlite_may_have_left_it(
     with (directory / FILE).open("r+b") as file:
         file.seek(page + place)
         # The offset of a cell on its page, such as stays behind when the cell is deleted; or no possible offset.
-        file.write((2048).to_bytes(2) if is_pointer else (2).to_bytes(2))
+        file.write((4000).to_bytes(2) if is_pointer else (2).to_bytes(2))
 
     with Store.open(directory) as store:
         assert len(find_stray_bits(store, directory / FILE)) == problems
@@ -123,6 +123,6 @@ def _find_unused_space(file: Path) -> tuple[int, int]:
         kind, cells = content[page], int.from_bytes(content[page + 3 : page + 5])
         first_cell = int.from_bytes(content[page + 5 : page + 7])
         start = 8 + 2 * cells
-        if kind in (10, 13) and 2048 >= first_cell > start + 64 and not any(content[page + start : page + first_cell]):
+        if kind in (10, 13) and 4000 >= first_cell > start + 64 and not any(content[page + start : page + first_cell]):
             return page, (start + 33) // 2 * 2
     raise AssertionError("no page has unused space")

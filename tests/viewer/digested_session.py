@@ -73,7 +73,7 @@ def _list_steps(root: Path) -> Iterator[Step]:
     yield _run("git commit -am wip", f"[main 1a2b3c4] Send each mail once {MARKUP}\n 2 files changed")
     yield "Stop", {"last_assistant_message": SUMMARY}
     yield "UserPromptSubmit", {"prompt": "Exactly, that's the rule."}
-    answers = f'"Which header carries the id?"="X-Harbour-Id {MARKUP.replace(chr(34), "")}"'
+    answers = '"Which header carries the id?"="X-Harbour-Id, please <b onclick=go(2)>at once</b>"'
     yield _call("AskUserQuestion", {"questions": []}, f"User has answered your questions: {answers}.")
     yield "UserPromptSubmit", {"prompt": LATER_REQUEST}
     todos = [

@@ -186,7 +186,7 @@ def test_a_hostile_digest_is_text(page: Page) -> None:
 
     expect(page.locator(".digest")).to_contain_text(f"commit Send each mail once {visible}")
     expect(page.locator(".digest")).to_contain_text(f"Tell the carrier {visible}")
-    expect(page.locator(".conclusion").filter(has_text="X-Harbour-Id")).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(page.locator(".conclusion").filter(has_text="X-Harbour-Id")).to_contain_text("<b onclick=go(2)>")
     assert page.title() != "owned"
     assert page.locator("img").count() == 0
     assert "\u202e" not in page.content()

@@ -25,9 +25,10 @@ from tokenizers import Tokenizer
 from hivemind.embedding.embedder import END, START, WORDING_TOKENS, load_default, load_wording
 from hivemind.embedding.tokenizer import Tokenizer as OwnTokenizer
 from hivemind.embedding.weights import WORDING_FILE, Weights
-from hivemind.learning.detectors.corrections import LONGEST_PROMPT, is_statement
+from hivemind.learning.detectors.corrections import is_statement
 from hivemind.learning.lasting_statements import KINDS, WEIGHTS, WIDEST
 from hivemind.learning.statement_forms import FORM_NAMES, SpokenSentence, measure_form
+from hivemind.text.prose import LONGEST_TYPED
 from lab.training.export import pack
 from lab.training.lasting import networks
 from lab.training.lasting.measure import (
@@ -74,7 +75,7 @@ class Sentences:
             for line in map(json.loads, lines):
                 owner, text = line["repository"].partition("/")[0], line["text"]
                 is_new = owner in known and text.lower() not in texts
-                if is_new and line["length"] <= LONGEST_PROMPT and is_statement(text):
+                if is_new and line["length"] <= LONGEST_TYPED and is_statement(text):
                     texts.add(text.lower())
                     others.append(make_statement(line))
                     owners.append(owner)

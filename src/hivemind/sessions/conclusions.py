@@ -308,7 +308,8 @@ def _find_restatements(talk: Sequence[Message], origins: WordOrigins) -> Iterato
     prompts: list[str] = []
     for place, message in enumerate(talk):
         if message.is_persons:
-            prompts.append(message.text)
+            # Whoever takes up the words of a question has not been told the answer.
+            prompts.append(" ".join(s for s in message.sentences if not _is_question(s)))
             continue
         following = talk[place + 1] if place + 1 < len(talk) else None
         if following and following.is_persons and OBJECTION.match(following.text):

@@ -22,7 +22,7 @@ COPIED_SHARE = 0.6
 RETOLD_SHARE, OUTSIDE_SHARE, FEW_RETOLD = 0.7, 0.6, 6
 """The share of a sentence's words in one foreign passage, from which on it retells that: less is enough for a passage
 from outside of the repository, and all are needed of so few words, which stand in some file by chance."""
-FEWEST_RETOLD, NEW_SHARE = 2, 0.4
+FEWEST_RETOLD, NEW_SHARE = 1, 0.4
 """Words of a sentence that the person had not said, and their share; a sentence with fewer repeats the person."""
 FEWEST_JUDGED = 4
 """Words of a sentence; a shorter one is judged together with those around it."""
