@@ -424,7 +424,6 @@ def test_ways_that_are_still_open(mind: Hivemind, tmp_path: Path, way: Callable[
     assert set(list_texts(mind.sessions.digest("s1"))) - {SURE} == get_agreed(BILLING)
 
 
-@pytest.mark.xfail(reason="digests and experience do not ask the gate, as commits.py does")
 def test_what_was_rejected_is_not_told_by_a_digest(make_repository: MakeRepository, open_mind: Open) -> None:
     root = make_repository("repo")
     mind = open_mind(root)

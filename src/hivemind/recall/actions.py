@@ -215,7 +215,7 @@ class Actions:
         room = query.max_tokens - FRAME_TOKENS
         fitting = fit(marked_hits, MOST_HITS, room)
         room -= sum(hit.tokens for hit in fitting)
-        told_rulings = experience.fit_hits(rulings, room)
+        told_rulings = experience.fit_hits(experience.admit(self._context, rulings), room)
         told_reasons = commits.fit_reasons(reasons, room - sum(hit.tokens for hit in told_rulings))
         answer = Recall(query=query, hits=fitting, session_hits=told_rulings, commits=told_reasons, text="")
         answer = self._receipts.record(answer, is_unasked=True, occasion=occasion)

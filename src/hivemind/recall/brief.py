@@ -229,6 +229,7 @@ class Briefs:
         while hits and count_entry_tokens(hits) > query.max_tokens - FRAME_TOKENS:
             shorter = drop_last(hits)
             hits, more = shorter, more + len(hits) - len(shorter)
+        session_hits = experience.admit(self._context, session_hits)
         hits = tuple(experience.label_contradicted(hits, session_hits))
         answer = Recall(query=query, hits=hits, text="", session_hits=session_hits)
         answer = self._receipts.record(answer, is_unasked=is_unasked)

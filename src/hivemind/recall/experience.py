@@ -6,9 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from hivemind.context import Context
 from hivemind.memory.contradiction import find_statement_conflict
 from hivemind.memory.statements import parse_statements
-from hivemind.model.digest import DigestLine, Part
+from hivemind.model.digest import DigestLine, Evidence, Part
 from hivemind.model.ids import shorten_id
 from hivemind.model.recall import CONCLUSION, Hit, Query, SessionHit
 from hivemind.model.scope import label_other_repository
@@ -70,7 +71,12 @@ def find_for_prompt(
     everything = find_experience(db, query, meaning, excluded_ids)
     # What is left of a session that was told already says little more.
     told_sessions = {each.session_id for each in everything.conclusions if each.line.event in told_ids}
-    untold = tuple(each for each in everything.conclusions if each.session_id not in told_sessions)
+    # Failures quote the output of a tool, which may say anything; they are shown to whoever asks.
+    untold = tuple(
+        each
+        for each in everything.conclusions
+        if each.session_id not in told_sessions and each.line.part is Part.CONCLUSION
+    )
     experience = replace(everything, conclusions=untold)
     certainty = experience.measure_certainty()
     if certainty < CERTAIN:
@@ -228,7 +234,8 @@ def find_latest(db: Database, query: Query, own_session: str, known: Sequence[st
         reliable = [line for line in new if line.evidence.is_reliable]
         # The last conclusion is where the session ended, and what it left open is where the next may begin.
         candidates = [line for line in reliable if line.part is Part.CONCLUSION][-1:]
-        candidates += [line for line in reliable if line.part is Part.OPEN][:1]
+        # Not the agent's own plan, which may repeat what it read.
+        candidates += [line for line in reliable if line.part is Part.OPEN and line.evidence is Evidence.SAID][:1]
         fitting = fit_lines(candidates, room)
         cost = sum(map(_count_line_tokens, fitting))
         room -= cost
@@ -336,3 +343,13 @@ def _label_contradicted(hit: Hit, lines: Sequence[DigestLine]) -> Hit:
             label = f"a later session says otherwise: {shorten_id(line.event)}, {format_date(line.at)}"
             return replace(hit, labels=(*hit.labels, label))
     return hit
+
+
+def admit(context: Context, hits: Sequence[SessionHit]) -> tuple[SessionHit, ...]:
+    """Return the hits without conclusions whose text was rejected, and without those that have nothing left."""
+    gate, repo = context.store.load_gate(), context.repository.id
+    admitted_hits = (
+        replace(hit, conclusions=tuple(line for line in hit.conclusions if not gate.find_text_refusal(line.text, repo)))
+        for hit in hits
+    )
+    return tuple(hit for hit in admitted_hits if hit.conclusions or hit.text)

@@ -135,8 +135,12 @@ def _quote_open_points(steps: Sequence[Observation]) -> Iterator[DigestLine]:
     for step, text in find_open_points(steps):
         is_prompt = step.seen is ObservationKind.PROMPT
         # Agents seldom tick off the last points of a plan; one that was written long before the end says nothing.
-        if split_typed(step.text) and not is_aside(text) if is_prompt else step.source_id in late_ids:
-            yield _quote(Part.OPEN, step, text, Evidence.SAID if is_prompt else Evidence.OBSERVED)
+        if is_prompt:
+            typed = [sentence for sentence in split_typed(step.text) if not is_aside(sentence)]
+            if typed:
+                yield _quote(Part.OPEN, step, typed[0], Evidence.SAID)
+        elif step.source_id in late_ids:
+            yield _quote(Part.OPEN, step, text)
 
 
 def _find_error(step: Observation, success: Observation | None = None) -> str:

@@ -1,7 +1,7 @@
 """Who first brought words into a session, so that nobody's repetition makes them more trusted."""
 
+import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 
@@ -173,6 +173,9 @@ class WordOrigins:
         return len(new) >= max(FEWEST_RETOLD, NEW_SHARE * len(stems)) and self._passages.have(new, index)
 
 
+EMPTY: frozenset[int] = frozenset()
+
+
 class _Passages:
     """Passages of foreign text, by the words in them."""
 
@@ -180,7 +183,7 @@ class _Passages:
         self._vocabulary = vocabulary
         self._steps: list[tuple[int, bool]] = []
         """Of each passage, the position of its step, and whether it came from outside of the repository."""
-        self._places: dict[str, list[int]] = {}
+        self._places: dict[str, set[int]] = {}
         """In which passages each stem stands."""
 
     def add(self, index: int, words: Sequence[str], *, is_outside: bool) -> None:
@@ -191,19 +194,21 @@ class _Passages:
             wanted_stems = self._vocabulary.intersection(stems[start : start + PASSAGE])
             if len(wanted_stems) >= FEWEST_RETOLD:
                 for stem in wanted_stems:
-                    self._places.setdefault(stem, []).append(len(self._steps))
+                    self._places.setdefault(stem, set()).add(len(self._steps))
                 self._steps.append((index, is_outside))
 
     def have(self, stems: set[str], index: int) -> bool:
         """Whether a passage before a step has so many of these stems that they were taken from it."""
-        counts = Counter(place for stem in stems for place in self._places.get(stem, ()))
         share = RETOLD_SHARE if len(stems) >= FEW_RETOLD else 1.0
         outside_share = OUTSIDE_SHARE if len(stems) >= FEWEST_JUDGED else 1.0
-        for place, count in counts.items():
-            if count >= outside_share * len(stems):
-                step, is_outside = self._steps[place]
-                if step <= index and (is_outside or count >= share * len(stems)):
-                    return True
+        rarest_first = sorted((self._places.get(stem, EMPTY) for stem in stems), key=len)
+        # A passage with enough of the stems lacks fewer than the others, so it has one of the rarest.
+        lacking = len(stems) - math.ceil(outside_share * len(stems))
+        for place in set().union(*rarest_first[: lacking + 1]):
+            step, is_outside = self._steps[place]
+            needed = (outside_share if is_outside else share) * len(stems)
+            if step <= index and sum(place in places for places in rarest_first) >= needed:
+                return True
         return False
 
 
