@@ -30,7 +30,7 @@ EXPORTED = {
 }
 
 
-MANY = 800
+MANY = 1_900
 """Memories of an import; to import them takes some seconds."""
 
 
