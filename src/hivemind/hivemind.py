@@ -20,7 +20,7 @@ from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import StoreOutdated, StoreUnwritable
 from hivemind.lazy import when_called
 from hivemind.model.claim import Claim
-from hivemind.model.memory import Kind, Memory, Trace, Writer
+from hivemind.model.memory import Kind, Memory, Source, Trace, Writer
 from hivemind.model.metadata import NO_METADATA, MetadataValue
 from hivemind.model.recall import Detail, Recall
 from hivemind.model.scope import Repository, Scope
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from hivemind.agents.install import Agents
     from hivemind.code.code import Code
     from hivemind.erase.erasures import Erasures
+    from hivemind.learning.hearing import Hearing
     from hivemind.learning.learning import Learning
     from hivemind.maintenance.maintenance import Maintenance
     from hivemind.memory.lifecycle import Memories
@@ -112,6 +113,11 @@ class Mind(Closeable):
         """The person or agent who uses it."""
         return self._context.author.actor
 
+    @property
+    def announces(self) -> bool:
+        """Whether the person wants to see what an agent remembers."""
+        return self._context.settings.announce
+
     actions: "cached_property[Actions]" = component("recall.actions", "Actions")
     """What an agent is told at its actions."""
     browse: "cached_property[Browse]" = component("recall.browse", "Browse")
@@ -124,6 +130,8 @@ class Mind(Closeable):
     """The review queue, and decisions about many memories."""
     learning: "cached_property[Learning]" = component("learning.learning", "Learning")
     """Learning from sessions, commits and agents' notes."""
+    hearing: "cached_property[Hearing]" = component("learning.hearing", "Hearing")
+    """Notes that ask the agent of a session to remember what was said and found out."""
     _answers: "cached_property[Answers]" = component("recall.answer", "Answers")
     _briefs: "cached_property[Briefs]" = component("recall.brief", "Briefs")
 
@@ -181,20 +189,30 @@ class Mind(Closeable):
         sources: Texts = (),
         confidence: float = 1.0,
         propose: bool = False,
+        said: str = "",
         metadata: Mapping[str, MetadataValue] | None = None,
     ) -> Memory:
         """Store a memory; what it contradicts is named in ``contradicts``, and secrets it had in ``redacted``.
 
-        Without a kind, its words tell it: "we decided …" is a decision, "never …" a convention.
+        Without a kind, its words tell it: "we decided …" is a decision, "never …" a convention. ``said`` are the words
+        of the person that an agent writes down: if they stand in what the person typed in this session, the memory is
+        as good as the person's own (``is_said``).
         """
         claim = Claim(
             text=text, scope=Scope.parse(scope), kind=Kind.parse(kind) if kind else None, tags=tags, subject=subject,
             replaces=_list_ids(replaces), expires=expires,
             verify_by=verify_by, valid_from=valid_from, valid_to=valid_to, links=list_texts(links, "link"),
             sources=list_texts(sources, "source"), confidence=confidence, propose=propose,
-            metadata=metadata or NO_METADATA,
+            quotation=self._find_quotation(said, text) if said else None, metadata=metadata or NO_METADATA,
         )  # fmt: skip
         return self.remember_all([claim])[0]
+
+    def _find_quotation(self, said: str, text: str) -> Source | None:
+        """Find the person's words in the session; a person needs no witness."""
+        words = check_text(said, "what was said")
+        # Not at the top: few memories come with a quotation.
+        find: Callable[[Context, str, str], Source | None] = when_called("learning.quotations", "find_quotation")
+        return None if self._context.is_person else find(self._context, words, check_text(text, "the text"))
 
     def remember_all(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Memory, ...]:
         """Store several memories, given as texts, dictionaries or claims: all of them, or none if one is refused."""

@@ -14,6 +14,7 @@ from hivemind.model.memory import Channel, Writer
 from hivemind.paths import HUB_FILE, data_directory, has_sync
 from hivemind.recall.actions import ActionReply
 from hivemind.sessions import brief_marker
+from hivemind.sessions.action_cues import FIXED, REMEMBERED
 from hivemind.text.cues import find_root, forget_session, mark_answered
 from hivemind.text.untrusted import parse_json
 
@@ -53,9 +54,10 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = (), say: 
             # What was learned elsewhere an hour ago belongs into this brief; a slow hub must not hold the session up.
             sync.wait(LONGEST_WAIT_SECONDS)
         mind.actions.write_cues(request.directory or Path.cwd())
+        message = ""
         match kind:
             case Answer.RECALL:
-                text = mind.on_prompt(request.prompt).text
+                text, message = _answer_prompt(mind, request)
             case Answer.SUBAGENT:
                 text = mind.actions.for_subagent(request.prompt).text
             case Answer.BEFORE:
@@ -63,9 +65,14 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = (), say: 
             case Answer.AFTER:
                 hears_before = agent in HEAR_BEFORE_CALLS
                 text = _tell(request, cues, mind.actions.after_call(request.steps, hears_before=hears_before))
+                if FIXED in cues and not text:
+                    text = mind.hearing.note_after_fix()
+                if REMEMBERED in cues and mind.announces:
+                    message = mind.hearing.announce_memory()
             case Answer.BRIEF:
                 text = _brief(mind, request)
-        reply = caller.reply(event, text)
+                message = mind.hearing.announce_last_session() if mind.announces else ""
+        reply = caller.reply(event, text, message)
         say(reply)
         if mind.has_work_left:
             background.start(*CATCH_UP)
@@ -80,6 +87,18 @@ def _open_in_a_hurry(directory: Path | None, writer: Writer) -> Hivemind:
         if not background.start(*CATCH_UP).wait(LONGEST_UPGRADE_SECONDS):
             raise
         return Hivemind.open(directory=directory, writer=writer, is_hurried=True)
+
+
+def _answer_prompt(mind: Hivemind, request: HookRequest) -> tuple[str, str]:
+    """Return what the agent is told with a prompt, and what the person is told."""
+    text = mind.on_prompt(request.prompt).text
+    # What a subagent is asked was written by an agent.
+    if request.is_subagents:
+        return text, ""
+    withdrawn = mind.hearing.withdraw_taken_back(request.prompt)
+    note = "" if withdrawn else mind.hearing.note_at_prompt(request.prompt)
+    message = mind.hearing.announce_withdrawal(withdrawn)
+    return "\n\n".join(filter(None, (text, note))), message if mind.announces else ""
 
 
 def _brief(mind: Hivemind, request: HookRequest) -> str:
@@ -114,5 +133,6 @@ def _tell(request: HookRequest, cues: Sequence[str], reply: ActionReply) -> str:
         root = find_root(str(request.directory or Path.cwd()))
         # Only saves the next hook the search; receipts say what was told.
         with suppress(OSError):
-            mark_answered(data_directory(os.environ), root, request.session, cues)
+            told_cues = [cue for cue in cues if cue not in (FIXED, REMEMBERED)]
+            mark_answered(data_directory(os.environ), root, request.session, told_cues)
     return reply.text

@@ -40,6 +40,14 @@ class Unasked(StrEnum):
     NOTHING = "nothing"
 
 
+class Hear(StrEnum):
+    """How what a person says becomes a memory."""
+
+    NOTE = "note"
+    PROPOSE = "propose"
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings of one user."""
@@ -78,6 +86,15 @@ class Settings:
         False, "Whether agents may also read memories of other repositories, when they ask for `everywhere`."
     )
 
+    hear: str = _define(
+        "note",
+        "How lasting statements are heard: `note` asks the agent of the session to judge and remember them, `propose` "
+        "leaves it to the detectors alone, `off` hears nothing.",
+        choices=Hear,
+    )
+    announce: bool = _define(
+        True, "Whether you see a line when an agent remembers something, where the client can show one."
+    )
     detectors: str = _define(
         "fixes commands corrections decisions",
         "Detectors that learn from sessions; leave one out to switch it off.",

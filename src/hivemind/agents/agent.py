@@ -40,6 +40,8 @@ class HookRequest:
     directory: Path | None
     prompt: str
     """What a person asked, or the task of a subagent."""
+    is_subagents: bool = False
+    """Whether a subagent was asked, which is written by an agent."""
     steps: tuple[Observation, ...] = ()
     """The tool call that is about to be made or was made, with one more step for each further file it changes."""
 
@@ -66,6 +68,8 @@ class Agent:
     """Returns what a payload of this event and time has under other names than Claude Code's, under those names."""
     format_context: Callable[[str, str], str] = format_claude_context
     """Returns what a hook must print to give the model a context at an event."""
+    shows_messages: bool = False
+    """Whether a hook's ``systemMessage`` is shown to the person."""
     same_ids: bool = False
     """Whether hooks and transcript give a step the same id. If not, only one of them may be recorded for a session,
     or every step would be recorded twice."""
@@ -94,9 +98,12 @@ class Agent:
         fields = {**payload, "hook_event_name": later_event} if later_event else payload
         return _make_request(self.decode(later_event or event, fields, ""), payload)
 
-    def reply(self, event: str, context: str) -> str:
-        """Return what the hook must print to give the model this context; empty if the event takes none."""
-        return self.format_context(event, context) if context and event in self.answers else ""
+    def reply(self, event: str, context: str, message: str = "") -> str:
+        """Return what the hook must print to give the model a context and the person a message; empty for neither."""
+        reply = self.format_context(event, context) if context and event in self.answers else ""
+        if not message or not self.shows_messages:
+            return reply
+        return json.dumps({"systemMessage": message, **(json.loads(reply) if reply else {})})
 
 
 def _make_request(decode_results: Observations, payload: Payload) -> HookRequest:
@@ -108,12 +115,13 @@ def _make_request(decode_results: Observations, payload: Payload) -> HookRequest
         session = get_text(get_object(payload, "sessionContext"), "rootSessionId") or get_text(payload, *SESSION_FIELDS)
         places = next(filter(None, map(payload.get, DIRECTORY_FIELDS)), "")
         directory = str(places[0] if isinstance(places, list) else places)
-    prompts = (observation.text for observation in observations if observation.seen is ObservationKind.PROMPT)
+    prompts = [observation for observation in observations if observation.seen is ObservationKind.PROMPT]
     # A payload can name any directory; only one that exists can be opened.
     return HookRequest(
         session=session,
         directory=Path(directory) if directory and os.path.isdir(directory) else None,
-        prompt=next(prompts, "") or get_text(payload, "task", "prompt"),
+        prompt=(prompts[0].text if prompts else "") or get_text(payload, "task", "prompt"),
+        is_subagents=any(prompt.subagent for prompt in prompts),
         steps=tuple(observation for observation in observations if observation.seen is ObservationKind.TOOL),
     )
 

@@ -94,6 +94,7 @@ AGENT = Agent(
     homes=(".claude", ".claude.json"),
     programs=("claude",),
     build_pieces=build_pieces,
+    shows_messages=True,
     same_ids=True,
     # One file per session, and one per subagent below it. Claude Code deletes a transcript after 30 days, unless
     # cleanupPeriodDays says otherwise.

@@ -245,6 +245,7 @@ AGENT = Agent(
     homes=(".codex",),
     programs=("codex",),
     build_pieces=build_pieces,
+    shows_messages=True,
     same_ids=True,
     # One file per session and per subagent, archived ones included.
     transcripts=(".codex/sessions/**/rollout-*.jsonl", ".codex/archived_sessions/**/rollout-*.jsonl"),

@@ -152,6 +152,7 @@ AGENT = Agent(
     events=EVENTS,
     unused=UNUSED,
     rename_fields=_rename_fields,
+    shows_messages=True,
     same_ids=True,
     # One file per session: a log of events; before 0.40, one JSON object.
     transcripts=(".gemini/tmp/*/chats/session-*.json*",),

@@ -93,6 +93,7 @@ AGENT = Agent(
     homes=(".qwen",),
     programs=("qwen",),
     build_pieces=build_pieces,
+    shows_messages=True,
     same_ids=True,
     # One file per session, and one per subagent.
     transcripts=(".qwen/projects/*/chats/*.jsonl", ".qwen/projects/*/subagents/**/*.jsonl"),

@@ -54,9 +54,10 @@ def load_default(mark: Path | None = None) -> "ShippedModel":
 
 # A second set of layers takes 21 MB of memory, so only what judges sentences loads it.
 @cache
-def load_wording(sha256: str = WORDING_SHA256) -> "ShippedModel":
-    """Return the model that reads how people word things, loaded once per process."""
-    return ShippedModel(ChangedWeights(original=Weights.read(), changes=Weights.read(WORDING_FILE, sha256)))
+def load_wording(sha256: str = WORDING_SHA256, mark: Path | None = None) -> "ShippedModel":
+    """Return the model that reads how people word things, loaded once per process; ``mark`` as above."""
+    original, changes = Weights.read(mark=mark), Weights.read(WORDING_FILE, sha256)
+    return ShippedModel(ChangedWeights(original=original, changes=changes))
 
 
 class ShippedModel:

@@ -44,5 +44,10 @@ class LazyEmbedder:
 
     @cached_property
     def encode_wording(self) -> "Callable[[Sequence[str]], Floats] | None":
-        """Reads how sentences are worded; None if the model is not installed."""
-        return None if self.meaning is None else load_wording().encode_wording
+        """Reads how sentences are worded; None if the model is not installed or not wanted."""
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        try:
+            # Always the shipped model, so nothing is sent to an endpoint, and the other layers need not be loaded.
+            return None if self._name == "none" else load_wording(mark=self._mark).encode_wording
+        except Unavailable:
+            return None

@@ -16,10 +16,11 @@ from hivemind.errors import Refused, Unavailable
 from hivemind.lazy import LazyModule
 from hivemind.learning import detectors
 from hivemind.learning.proposals import Fate, Outcome, parse_believed, propose
-from hivemind.learning.session_view import SessionView
+from hivemind.learning.session_view import LONGEST_QUOTE, SessionView
 from hivemind.model import timestamps
 from hivemind.model.claim import Proposal
 from hivemind.model.commands import CODE_SPAN
+from hivemind.model.events import NAME_BY_FACT, AgentAsked
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Kind, Status
 from hivemind.model.scope import Repository, Visibility
@@ -30,13 +31,15 @@ from hivemind.sessions.observations import Observations
 from hivemind.sessions.quarantine import set_aside
 from hivemind.sessions.sessions import find_session
 from hivemind.sessions.transcripts import find_session_transcripts, read_observations
-from hivemind.store import log, projector
+from hivemind.settings import Hear
+from hivemind.store import log, projector, session_log
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import sessions
 from hivemind.store.projections.digests import find_wanted as find_waiting_sessions
 
 if TYPE_CHECKING:
     from hivemind.learning import lasting_statements, with_agent
+    from hivemind.learning.statement_forms import Judge
     from hivemind.transfer import notes
 else:
     # Hooks at the start of a session import this module to see whether there is something to learn, and need none of
@@ -174,13 +177,16 @@ class Learning:
             steps=sessions.read_observations(context.store.db, session),
             # A worktree inside of its repository was a tree of its own.
             root=session.directory if is_gone else tree.root,
-            judge=lasting_statements.load_judge(encode) if (encode := context.embedder.encode_wording) else None,
+            judge=self._load_judge(),
             least_certainty=context.settings.statement_certainty / 100,
         )
         root = find_existing_root(context, tree.id) if is_gone else tree.root
         selection = detectors.select_detectors(context.settings.detectors.split())
+        judged_quotes = self._list_judged_quotes(session)
         proposals = [
-            proposal for proposal in detectors.run_detectors(view, selection) if not self._is_known_fix(proposal, tree)
+            proposal
+            for proposal in detectors.run_detectors(view, selection)
+            if not self._is_known_fix(proposal, tree) and proposal.sources[0].quote not in judged_quotes
         ]
         anchors = context.checkout.find_proposal_anchors(self._select_unknown(proposals), root, view.make_relative)
         batch = factory.batch or f"distil-{derive_id('distil', session.id)[:12]}"
@@ -188,6 +194,17 @@ class Learning:
             context, replace(factory, batch=batch), proposals, session.repo, outcome, anchors=anchors,
             trust=parse_believed(context.settings.believed),
         )  # fmt: skip
+
+    def _load_judge(self) -> "Judge | None":
+        if self._context.settings.hear == Hear.OFF:
+            return None
+        encode = self._context.embedder.encode_wording
+        return lasting_statements.load_judge(encode) if encode else None
+
+    def _list_judged_quotes(self, session: Session) -> set[str]:
+        """List what a note quoted in the session: its agent, which knew more, has judged these sentences."""
+        entries = session_log.read_facts_about(self._context.store.db, session.id, NAME_BY_FACT[AgentAsked])
+        return {quote[:LONGEST_QUOTE] for _, note in entries if isinstance(note, AgentAsked) for quote in note.quotes}
 
     def _is_known_fix(self, proposal: Proposal, tree: Repository) -> bool:
         """Whether a memory about the same error already names the command that fixed it, as when the agent was told."""

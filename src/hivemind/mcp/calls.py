@@ -73,6 +73,9 @@ def recall(mind: Mind, arguments: Arguments) -> str:
 
 def remember(mind: Mind, arguments: Arguments) -> str:
     """Store one claim, and say what it contradicts while the user can still decide."""
+    said = arguments.get("said") or ""
+    if said and (place := mind.hearing.find_rule(arguments["text"])):
+        return f"{format_field(place)} says this already; nothing was stored."
     memory = mind.remember(
         arguments["text"],
         kind=arguments.get("kind"),
@@ -82,11 +85,15 @@ def remember(mind: Mind, arguments: Arguments) -> str:
         links=arguments.get("links") or (),
         replaces=arguments.get("replaces") or (),
         expires=arguments.get("expires") or "",
+        said=said,
         metadata=arguments.get("metadata"),
     )
     is_told_by_words = not arguments.get("kind") and memory.kind is not Kind.FACT
     kind = f", kind {memory.kind} by its words" if is_told_by_words else ""
     lines = [f"Stored as {shorten_id(memory.id)}{_describe_status(memory)}{kind}."]
+    lines += ["The words in `said` were not found in what the user typed: kept as your own note."] * (
+        bool(said) and not memory.is_said
+    )
     lines += filter(None, [mind.browse.redaction_note(memory)])
     if contradictions := mind.browse.get_all(memory.contradicts):
         lines += ["It contradicts these memories. Ask the user which is right.", _list_memories(contradictions)]

@@ -68,7 +68,11 @@ def make_fact(
         text=claim.text,
         owner=owner,
         tags=tuple(claim.tags),
-        sources=(_make_speaker_source(claim, writer), *(_make_file_source(text, commit) for text in claim.sources)),
+        sources=(
+            *([claim.quotation] if claim.quotation else []),
+            _make_speaker_source(claim, writer),
+            *(_make_file_source(text, commit) for text in claim.sources),
+        ),
         links=tuple(check_link(text) for text in claim.links),
         subject=validate_label(claim.subject, "the subject") if claim.subject else "",
         confidence=check_confidence(claim.confidence),

@@ -34,6 +34,8 @@ class Claim:
     trace: Trace | None = None
     propose: bool = False
     """The caller asks for review before it becomes active."""
+    quotation: Source | None = None
+    """The person's words behind it, as they were found in the session."""
     metadata: Mapping[str, MetadataValue] = NO_METADATA
     repo: str = ""
     """The repository it applies to, if not the current one."""

@@ -363,6 +363,16 @@ class SessionExamined(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentAsked(Fact):
+    """A note asked the agent of a session to remember something: the receipt, stored in the person's own scope."""
+
+    session_id: ForeignId
+    quotes: tuple[str, ...] = ()
+    """What the person said that may be meant to last; empty if the note asked for what the agent found out."""
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntriesLost(Fact):
     """A damaged store was repaired, and these entries could not be recovered."""
 
@@ -408,8 +418,9 @@ FACTS: dict[str, type[Fact]] = {
     if shape not in (Fact, MemoryFact, MemoryVerdict, UnknownFact)
 }
 """Facts by name: ``MemoryRolledBack`` is ``memory.rolled_back`` in the log. These names must never change."""
-CHANGES = tuple(name for name in FACTS if name not in ("memories.recalled", "observation.made", "repository.seen"))
-"""Facts that change something; the others tell what was read or seen."""
+READINGS = ("memories.recalled", "observation.made", "repository.seen", "agent.asked")
+CHANGES = tuple(name for name in FACTS if name not in READINGS)
+"""Facts that change something; the others tell what was read, seen or asked."""
 NAME_BY_FACT = {shape: name for name, shape in FACTS.items()}
 
 

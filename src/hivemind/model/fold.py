@@ -203,7 +203,7 @@ def _create(event: Event, fact: MemoryRemembered) -> Memory:
             "scope": event.scope,
             "repo": event.repo,
             "channel": event.channel,
-            "trust": event.channel.trust,
+            "trust": _find_trust(event.channel, fact.sources),
             "status": Status.PROPOSED if awaits_review else Status.ACTIVE,
             "recorded_at": event.at,
             "revised_at": event.at,
@@ -212,6 +212,12 @@ def _create(event: Event, fact: MemoryRemembered) -> Memory:
             "head": event.id,
         }
     )
+
+
+def _find_trust(channel: Channel, sources: tuple[Source, ...]) -> Trust:
+    """Return the trust of a new memory: an agent that quotes the person's own words is trusted as the person is."""
+    is_said = channel is Channel.AGENT and any(source.is_quotation for source in sources)
+    return Trust.HIGH if is_said else channel.trust
 
 
 def _add_rival(memory: Memory, event: Event, fact: MemoryRevised, base: str) -> Memory:
@@ -248,12 +254,14 @@ def _corroborate(memory: Memory, event: Event, fact: MemoryCorroborated) -> Memo
         return memory
     corroborated_memory = replace(memory, sources=(*memory.sources, fact.source))
     # A person who says the same as a proposal thereby confirms it.
-    return _approve(corroborated_memory, event) if event.channel is Channel.PERSON else corroborated_memory
+    is_said = event.channel is Channel.AGENT and fact.source.is_quotation
+    return _approve(corroborated_memory, event) if event.channel is Channel.PERSON or is_said else corroborated_memory
 
 
 def _approve(memory: Memory, event: Event, over: tuple[MemoryId, ...] = ()) -> Memory:
     # Only a person raises trust; settings may approve automatically but do not raise it.
-    trust = Trust.HIGH if event.channel is Channel.PERSON else memory.trust
+    is_said = isinstance(event.fact, MemoryCorroborated)
+    trust = Trust.HIGH if event.channel is Channel.PERSON or is_said else memory.trust
     memory = _without_contradictions(replace(memory, trust=trust), over)
     # Two reviewers may decide for different sides before they sync; the later decision counts.
     is_overruled = memory.status is Status.SUPERSEDED and memory.superseded_by in over

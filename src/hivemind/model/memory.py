@@ -144,6 +144,11 @@ class Source:
     quote: str = ""
 
     @property
+    def is_quotation(self) -> bool:
+        """Whether it quotes what a person typed in a session, at an observation where the words were found."""
+        return self.channel is Channel.PERSON and bool(self.event and self.quote)
+
+    @property
     def summary(self) -> str:
         """Who said it, by which way, and where it stands, in one line."""
         place = self.file + (f":{self.lines}" if self.lines else "") + (f" at {self.commit[:8]}" if self.commit else "")
@@ -252,6 +257,11 @@ class Memory:
         # What comes from an instruction file has no actor.
         agents = [source.actor for source in self.sources if source.channel is not Channel.PERSON and source.actor]
         return agents[0] if agents else ""
+
+    @property
+    def is_said(self) -> bool:
+        """Whether an agent wrote down what a person had said, and the words were found in what they typed."""
+        return self.channel is Channel.AGENT and any(source.is_quotation for source in self.sources)
 
     @property
     def author(self) -> str:

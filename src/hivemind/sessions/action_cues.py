@@ -20,6 +20,38 @@ LONGEST_PAYLOAD = 1 << 18
 """Characters; a longer payload is a large output, and reading it would cost more than it is worth."""
 DEEPEST = 6
 """How deep fields of a call are nested at most."""
+REMEMBERED, FIXED = "remembered", "fixed"
+"""Instead of cues: the call stored a memory; a command passed that had failed before in the session."""
+FAILED, PASSED = "! ", "= "
+OWN_TOOL = r"hivemind.*remember\Z"
+"""Clients join the names of server and tool in their own ways."""
+TOOL_FIELDS = ("tool_name", "toolName", "tool")
+EXIT_CODE = r"(?i)\bexit(?:ed with)?(?: code| status)?:? [1-9]\d*\b"
+LOOKING = frozenset(
+    [
+        "ls",
+        "cat",
+        "grep",
+        "rg",
+        "find",
+        "head",
+        "tail",
+        "sed",
+        "awk",
+        "which",
+        "test",
+        "git",
+        "cd",
+        "echo",
+        "pwd",
+        "jq",
+        "wc",
+        "sleep",
+        "kill",
+        "curl",
+    ]
+)
+"""Commands that only look, or that fail by themselves; that they pass again teaches nothing."""
 INPUT_FIELDS = ("tool_input", "toolArgs", "tool_call", "input", "args", "parameters")
 """Fields with what the agent asked of the tool; all others may hold what the tool answered."""
 
@@ -30,8 +62,19 @@ def find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | No
     if action is None or not action[2]:
         return None
     root, session, cues_of_call = action
-    hits = cues.find_hits(home, root, session, cues_of_call)
-    return cues_of_call if hits is None else hits or None
+    runs = [cue for cue in cues_of_call if cue.startswith((FAILED, PASSED))]
+    others = [cue for cue in cues_of_call if cue not in runs]
+    hits = cues.find_hits(home, root, session, [cue for cue in others if cue != REMEMBERED])
+    found = others if hits is None else hits + [cue for cue in others if cue == REMEMBERED]
+    return found + [FIXED] * _compare_runs(home, session, runs) or None
+
+
+def _compare_runs(home: str, session: str, runs: list[str]) -> bool:
+    """Note the commands that failed; return whether one passed that had failed before in the session."""
+    names = [run[len(PASSED) :] for run in runs if run.startswith(PASSED)]
+    if session:
+        cues.note_failures(home, session, [run[len(FAILED) :] for run in runs if run.startswith(FAILED)])
+    return bool(names and session) and cues.take_failures(home, session, names)
 
 
 def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[str]] | None:
@@ -63,9 +106,19 @@ def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[st
         call_cues += [cue for command in commands for cue in cues.list_command_cues(command)]
     # Files and answers of memory are full of words like "error"; only commands and failures are looked at.
     elif commands or event.endswith("Failure"):
-        lines = [line for _, text, is_input in strings if not is_input for line in cues.find_error_lines(text)]
-        call_cues += cues.list_error_cues(lines)
+        outputs = [text for _, text, is_input in strings if not is_input]
+        call_cues += cues.list_error_cues([line for text in outputs for line in cues.find_error_lines(text)])
+        has_failed = event.endswith("Failure") or any(re.search(EXIT_CODE, text) for text in outputs)
+        call_cues += (f"{FAILED if has_failed else PASSED}{run}" for run in map(_name_run, commands) if run)
+    if is_after and any(re.search(OWN_TOOL, text) for name, text, _ in strings if name in TOOL_FIELDS):
+        call_cues.append(REMEMBERED)
     return root, session, list(dict.fromkeys(call_cues))
+
+
+def _name_run(command: str) -> str:
+    """Return the words by which two runs of a command are the same, whatever their options; empty if it only looks."""
+    runs = [words for words in cues.split_commands(command) if words[0] not in LOOKING]
+    return " ; ".join(" ".join(words) for words in runs)
 
 
 def _walk(value: Any, name: str, is_input: bool, depth: int) -> Iterator[tuple[str, str, bool]]:

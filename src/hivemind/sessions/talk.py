@@ -17,7 +17,8 @@ OBJECTION = re.compile(
 """How people begin when they overrule what was said last."""
 TAKEN_BACK = re.compile(
     r"\A\W*(?:never ?mind|scratch that|forget (?:it|that|what i said)|(?:i )?changed my mind"
-    r"|actually,? (?:no|don't|do not|let's not|never ?mind)|(?:undo|revert) (?:that|it|this))\b",
+    r"|actually,? (?:no|don't|do not|let's not|never ?mind)|(?:undo|revert) (?:that|it|this)"
+    r"|(?:sorry,? )?(?:my (?:mistake|bad)|i (?:misread|misspoke|was wrong)))\b",
     re.IGNORECASE,
 )
 """How people begin when they take back what they said themselves."""

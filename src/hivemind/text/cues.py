@@ -209,6 +209,31 @@ def mark_answered(home: str, root: str, session: str, cues: Iterable[str]) -> No
             file.write(b"".join(_digest(table, cue) for cue in cues))
 
 
+def note_failures(home: str, session: str, commands: Iterable[str]) -> None:
+    """Note that commands failed in a session, as digests."""
+    digests = b"".join(_hash(command.encode("utf-8", "replace"), b"", DIGEST_BYTES) for command in commands)
+    if digests:
+        with suppress(OSError):
+            os.makedirs(os.path.join(home, FOLDER), mode=0o700, exist_ok=True)
+            with open(_path(home, session, ".failed"), "ab", opener=open_private) as file:
+                file.write(digests)
+
+
+def take_failures(home: str, session: str, commands: Iterable[str]) -> bool:
+    """Whether one of these commands had failed in a session; what failed before is forgotten then."""
+    path = _path(home, session, ".failed")
+    failures = _read(path)
+    if not failures:
+        return False
+    has_failed = any(
+        _is_in(failures, _hash(command.encode("utf-8", "replace"), b"", DIGEST_BYTES)) for command in commands
+    )
+    if has_failed:
+        with suppress(OSError):
+            os.remove(path)
+    return has_failed
+
+
 def write_file(home: str, root: str, cues: Iterable[str]) -> None:
     """Write the cue file of a tree, readable by its owner only."""
     key = os.urandom(KEY_BYTES)

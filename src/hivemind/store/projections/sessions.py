@@ -72,6 +72,13 @@ class DroppableObservation(NamedTuple):
     size: int
 
 
+class TurnCounts(NamedTuple):
+    """The calls of tools in a turn, and how many of them failed."""
+
+    calls: int
+    failures: int
+
+
 def apply(db: Database, event: Event) -> None:
     """Add an observation and extend its session's time span; erasures delete the observations they name."""
     match event.fact:
@@ -245,6 +252,36 @@ def find_last_prompt(db: Database, session_id: str) -> str:
     """The last request of a person in a session, or its beginning; empty if there is none."""
     sql = "SELECT text FROM observations WHERE session_id = ? AND seen = 'prompt' AND subagent = '' ORDER BY at DESC"
     return str(db.value(f"{sql} LIMIT 1", session_id) or "")
+
+
+def find_prompt_ids(db: Database, session_id: str, limit: int) -> list[EventId]:
+    """The last observations of what the person typed in a session, newest first."""
+    sql = "SELECT id FROM observations WHERE session_id = ? AND seen = 'prompt' AND subagent = '' ORDER BY at DESC"
+    return [row[0] for row in db.execute(f"{sql} LIMIT ?", session_id, limit)]
+
+
+def find_last_reply(db: Database, session_id: str) -> str:
+    """What the agent said last in a session; empty if nothing was recorded."""
+    sql = (
+        "SELECT id FROM observations WHERE session_id = ? AND seen = 'reply' AND subagent = '' ORDER BY at DESC LIMIT 1"
+    )
+    reply_id = db.value(sql, session_id)
+    reply = get_observation(db, str(reply_id)) if reply_id else None
+    return reply.text if reply else ""
+
+
+def count_last_turn(db: Database, session_id: str) -> TurnCounts:
+    """How many tools the agent called since the person's request before the last one, and how many calls failed."""
+    # The last prompt, if nothing was called since, is the one that is being answered.
+    row = db.one(
+        "WITH calls AS (SELECT at, failed OR coalesce(exit_code, 0) <> 0 AS failed FROM observations"
+        " WHERE session_id = :session AND seen = 'tool' AND subagent = ''),"
+        " turn AS (SELECT coalesce(max(at), '') AS start FROM observations WHERE session_id = :session"
+        " AND seen = 'prompt' AND subagent = '' AND at < (SELECT max(at) FROM calls))"
+        " SELECT count(*), coalesce(sum(CASE WHEN failed THEN 1 ELSE 0 END), 0) FROM calls, turn WHERE at > turn.start",
+        {"session": session_id},
+    )
+    return TurnCounts(*row) if row else TurnCounts(0, 0)
 
 
 def find_last_activity(db: Database) -> dict[str, str]:
