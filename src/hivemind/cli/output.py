@@ -242,8 +242,13 @@ def _align(cell: str, width: int, is_numeric: bool) -> str:
 def summarise(memory: Memory, place: str = "") -> str:
     """A memory's id, kind, scope, author, date and status in one line, and the label of its place."""
     status = "" if memory.status is Status.ACTIVE else memory.status.value
-    parts = [memory.kind.value, memory.scope.value, memory.author, format_date(memory.stated_at), status]
+    author = "you said" if memory.is_said else memory.author
+    parts = [memory.kind.value, memory.scope.value, author, format_date(memory.stated_at), status]
     return format_label(shorten_id(memory.id), *parts, ", ".join(memory.tags), place)
+
+
+def _describe_origin(memory: Memory) -> str:
+    return f"you said it to {memory.agent}" if memory.is_said else f"came from {memory.author_channel}"
 
 
 def print_memory(memory: Memory, place: str = "") -> None:
@@ -256,7 +261,7 @@ def print_memory(memory: Memory, place: str = "") -> None:
         "scope": memory.scope.value,
         "repository": memory.repo,
         "status": memory.status.value,
-        "trust": f"{memory.trust} (came from {memory.author_channel})",
+        "trust": f"{memory.trust} ({_describe_origin(memory)})",
         "confidence": f"{memory.confidence:g}" if memory.confidence < 1 else "",
         "owner": memory.owner,
         "tags": ", ".join(memory.tags),

@@ -70,7 +70,7 @@ class Hearing:
         quotes = [
             sentence
             for sentence in suspects.find_suspects(self._context, prompt)
-            if not any(is_same_topic(sentence, quote) for quote in earlier_quotes) and not self.find_rule(sentence)
+            if not any(is_same_topic(sentence, quote) for quote in earlier_quotes) and not self._is_known(sentence)
         ][: suspects.MOST_QUOTES]
         if quotes:
             return self._give(PROMPT_NOTE.format(quotes=" · ".join(f'"{quote}"' for quote in quotes)), quotes)
@@ -88,14 +88,17 @@ class Hearing:
         return self._give(FIX_NOTE, ()) if notes is not None and _has_room_for_work(notes) else ""
 
     def find_rule(self, text: str) -> str:
-        """Return where a rules file or a memory already says this: the file and its lines, or an id; else empty."""
-        context = self._context
+        """Return where a rules file of the repository already says this: the file and its lines; else empty."""
         with suppress(OSError, Unreadable):
-            for point in read_points(context.checkout.root):
+            for point in read_points(self._context.checkout.root):
                 if _says(point.text, text):
                     return f"{point.file}:{point.lines}"
-        repetition = find_repetition(context.store.db, text, context.repository.id)
-        return repetition.id if repetition else ""
+        return ""
+
+    def _is_known(self, sentence: str) -> bool:
+        """Whether a memory or a rules file already says what a sentence says."""
+        repetition = find_repetition(self._context.store.db, sentence, self._context.repository.id)
+        return repetition is not None or bool(self.find_rule(sentence))
 
     def withdraw_taken_back(self, prompt: str) -> tuple[Memory, ...]:
         """Retract what the session remembered of the person's last prompts, if this prompt takes it back."""

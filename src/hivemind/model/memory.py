@@ -261,7 +261,8 @@ class Memory:
     @property
     def is_said(self) -> bool:
         """Whether an agent wrote down what a person had said, and the words were found in what they typed."""
-        return self.channel is Channel.AGENT and any(source.is_quotation for source in self.sources)
+        is_quoted = any(source.is_quotation for source in self.sources)
+        return self.channel is Channel.AGENT and is_quoted and not self.edited_by
 
     @property
     def author(self) -> str:

@@ -158,7 +158,7 @@ def render_entry(hit: Hit, *, with_kind: bool = True) -> str:
     # Of one's own memories the channel says enough; of a team's, everybody wants to know who wrote them.
     is_named = memory.scope is Scope.TEAM or memory.author != memory.owner
     origin = f"{memory.author_channel} {memory.author}" if is_named else memory.author_channel.value
-    origin = "user said" if memory.is_said and not memory.edited_by and memory.scope is not Scope.TEAM else origin
+    origin = "user said" if memory.is_said else origin
     # Most memories are of the project and of high trust. A brief repeats the label for each, and every token costs.
     scope = "" if memory.scope is Scope.PROJECT else memory.scope.value
     trust = "" if memory.trust is Trust.HIGH else f"trust {memory.trust}"
