@@ -30,7 +30,8 @@ RULE = (
     f"{TITLE_OF_RULE}\n"
     "This project has a memory across sessions and agents, served by the MCP server `hivemind`.\n"
     "Before you start on a task, call its `context` tool: conventions, decisions, known fixes.\n"
-    "When you learn something that will matter next time, or are corrected, call `remember`."
+    "When the user states a rule, preference or decision that holds beyond the task, or corrects you, call `remember`\n"
+    "with their words copied into `said`. When you find out a cause, a command that works or a dead end, call it too."
 )
 """Instructions for the model, for agents whose hooks cannot give it context."""
 

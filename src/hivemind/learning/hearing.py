@@ -23,7 +23,7 @@ from hivemind.settings import Hear
 from hivemind.store import session_log
 from hivemind.store.database import READER_SECONDS
 from hivemind.store.projections import memories, sessions
-from hivemind.text.clean import first_line
+from hivemind.text.clean import cut_between_words, first_line
 from hivemind.text.search_terms import extract_terms, measure_coverage
 from hivemind.text.untrusted import Unreadable
 from hivemind.transfer.rules_files import read_points
@@ -32,6 +32,8 @@ MOST_NOTES, MOST_WORK_NOTES = 6, 2
 """Notes of a session, and those of them about the agent's own findings."""
 MOST_IGNORED = 3
 """After so many notes in a row without a memory, the session gets no more."""
+LONGEST_QUOTED = 200
+"""Characters of a sentence in a note; the agent has the whole prompt."""
 FEWEST_CALLS = 8
 """Calls of tools in a turn with a failure, from which on the agent is asked what it found out."""
 SAID_SHARE, FEWEST_TERMS = 0.8, 3
@@ -73,7 +75,7 @@ class Hearing:
             if not any(is_same_topic(sentence, quote) for quote in earlier_quotes) and not self._is_known(sentence)
         ][: suspects.MOST_QUOTES]
         if quotes:
-            return self._give(PROMPT_NOTE.format(quotes=" · ".join(f'"{quote}"' for quote in quotes)), quotes)
+            return self._give(PROMPT_NOTE.format(quotes=_join(quotes)), quotes)
         return self._note_about_turn(notes)
 
     def _note_about_turn(self, notes: Sequence[AgentAsked]) -> str:
@@ -191,6 +193,10 @@ def _has_room_for_work(notes: Sequence[AgentAsked]) -> bool:
 
 def _quote(memory: Memory) -> str:
     return f'"{first_line(memory.text, LONGEST_ANNOUNCED)}"'
+
+
+def _join(quotes: Sequence[str]) -> str:
+    return " · ".join(f'"{cut_between_words(quote, LONGEST_QUOTED)}"' for quote in quotes)
 
 
 def _says(rule: str, text: str) -> bool:

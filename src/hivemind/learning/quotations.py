@@ -10,7 +10,7 @@ from hivemind.model import timestamps
 from hivemind.model.memory import Channel, Source
 from hivemind.model.session import Observation, Session
 from hivemind.sessions.talk import Message, read_talk
-from hivemind.sessions.word_origins import WordOrigins
+from hivemind.sessions.word_origins import LINK, WordOrigins
 from hivemind.store.projections import sessions
 from hivemind.text.excluded_text import normalise
 from hivemind.text.search_terms import measure_coverage
@@ -51,7 +51,7 @@ def find_quotation(context: Context, said: str, text: str) -> Source | None:
     for session in _list_sessions(context):
         steps = sessions.read_observations(context.store.db, session)
         for message in _find_messages(words, steps):
-            if _is_own(message, words, steps) and measure_coverage(text, message.text) >= COVERED_SHARE:
+            if _is_own(message, words, steps) and _rests_on(text, message):
                 return Source(
                     channel=Channel.PERSON,
                     actor=context.settings.person,
@@ -86,6 +86,13 @@ def _is_own(message: Message, words: str, steps: Sequence[Observation]) -> bool:
     origins = WordOrigins(steps, [message])
     quoted_sentences = (sentence for sentence in message.sentences if _overlap(words, normalise(sentence)))
     return not any(origins.is_foreign(sentence, message.index) for sentence in quoted_sentences)
+
+
+def _rests_on(text: str, message: Message) -> bool:
+    """Whether a memory says what a message says, as far as words show; a link must be the person's."""
+    links = [link.lower() for link in LINK.findall(text)]
+    has_foreign_link = any(link not in message.text.lower() for link in links)
+    return measure_coverage(text, message.text) >= COVERED_SHARE and not has_foreign_link
 
 
 def _overlap(words: str, sentence: str) -> bool:
