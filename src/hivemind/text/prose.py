@@ -23,7 +23,7 @@ NOT_TYPED = re.compile(
 """Openings of plans, skills, reviews and logs that a client or another agent wrote in the person's place."""
 LONGEST_TYPED = 2000
 """Characters; a longer prompt is a pasted document."""
-QUOTED_LINE = re.compile(r"^[ \t]*(?:[>|+│┃⎿]|\$ |[-+]{3} |@@ |\d+[:|]\s).*$", re.MULTILINE)
+QUOTED_LINE = re.compile(r"^[ \t]*(?:[>|+│┃⎿⚠✓✔✗✘]|\$ |[-+]{3} |@@ |\d+[:|]\s).*$", re.MULTILINE)
 """A line that somebody quotes, or that a terminal printed."""
 
 
