@@ -186,7 +186,7 @@ def test_a_prompt_gets_what_it_calls_for_once(open_mind: Open) -> None:
     hook(start("s1"), "claude-code", "SessionStart")
 
     called_for = context(hook(prompt("s1", "connect to the staging database"), "claude-code", "UserPromptSubmit"))
-    again = context(hook(prompt("s1", "use the staging database once more"), "claude-code", "UserPromptSubmit"))
+    again = context(hook(prompt("s1", "look at the staging database once more"), "claude-code", "UserPromptSubmit"))
     briefed = context(hook(prompt("s1", "do deploys run on Fridays?"), "claude-code", "UserPromptSubmit"))
     unrelated = context(hook(prompt("s1", "rename the button"), "claude-code", "UserPromptSubmit"))
     other = context(hook(prompt("s2", "connect to the staging database"), "claude-code", "UserPromptSubmit"))
