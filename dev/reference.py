@@ -147,8 +147,8 @@ def settings() -> str:
     head = [
         "# Settings\n",
         MADE,
-        "The environment counts before the file, the file (`hivemind config path`) before the default; nothing is read"
-        " from a repository. `hivemind config` lists and changes them.\n",
+        "The environment counts before the file, the file (`hivemind config path`) before the default; a repository can"
+        " only turn memory off. `hivemind config` lists and changes them.\n",
         "| name | default | environment | meaning |",
         "|---|---|---|---|",
     ]

@@ -27,6 +27,7 @@ from hivemind.paths import data_directory, has_sync
 from hivemind.sessions import brief_marker, spool
 from hivemind.sessions.redact import collect_secrets, redact_payload
 from hivemind.system import use_utf8_streams
+from hivemind.text import switch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def main() -> None:
             spool.check(home)
             _import_reply()
             print("ok")
+            _exit_at_once()
+        if switch.is_payload_off(payload):
             _exit_at_once()
         if event in BEFORE_CALL_EVENTS:
             # Not spooled: the event after the call has all of it, and the result.

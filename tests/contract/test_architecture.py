@@ -50,6 +50,9 @@ LIGHT = {
     "hivemind.errors",
     "hivemind.paths",
     "hivemind.system",
+    "hivemind.text",
+    "hivemind.text.cues",
+    "hivemind.text.switch",
 }
 
 

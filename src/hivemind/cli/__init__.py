@@ -32,6 +32,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "install": ("agents", "Connect coding agents: all on this machine, or those named"),
         "uninstall": ("agents", "Disconnect coding agents, all or those named"),
         "statusline": ("agents", "Print a line for the status bar of an agent"),
+        "off": ("switch", "Turn memory off in this repository"),
+        "on": ("switch", "Turn memory on again in this repository"),
         "brief": ("sessions", "Print what an agent is given at the start of a session here"),
         "learn": ("sessions", "Learn from a session, or all since last time"),
         "session": ("sessions", "List, search, show, replay or resume sessions of agents"),

@@ -1,6 +1,7 @@
 """Arguments and options that several commands share, and opening the store."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -10,14 +11,16 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from hivemind.agents.callers import is_agent_calling
 from hivemind.cli.framework import get_store_name, wants
 from hivemind.cli.output import emit, summarise
-from hivemind.errors import HivemindError, InvalidInput
+from hivemind.errors import HivemindError, InvalidInput, Refused
 from hivemind.hivemind import Hivemind
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory
 from hivemind.model.metadata import MetadataValue, is_valid_value
 from hivemind.model.scope import Scope
+from hivemind.text import switch
 from hivemind.text.clean import decode_text, first_line, neutralise, plural
 
 MAX_COMPLETIONS = 200
@@ -99,7 +102,9 @@ maybe_memory_argument = click.argument(
 
 
 def open_mind() -> Hivemind:
-    """Open the store, as seen from the current directory."""
+    """Open the store, as seen from the current directory; for an agent only where memory is on."""
+    if is_agent_calling() and switch.is_off(os.curdir):
+        raise Refused(switch.NOTICE)
     return Hivemind.open(get_store_name())
 
 

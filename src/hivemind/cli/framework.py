@@ -42,6 +42,7 @@ MEANINGS = {
     "import": "ingest load", "import rules": "sync-files", "import transcripts": "backfill",
     "install": "connect init setup", "learn": "distil", "list": "ls", "log": "changes events history timeline versions",
     "log --audit": "audit", "log --diff": "diff", "log --receipts": "receipts",
+    "off": "disable mute pause", "on": "enable",
     "recall": "ask find get grep lookup query search", "reject": "decline deny",
     "remember": "add create new note save store write", "repair": "fix recover reindex", "repair --rebuild": "rebuild",
     "restore, rollback": "reset revert undo", "review": "inbox pending proposals queue",

@@ -1,7 +1,7 @@
 """Learning from sessions and agents' own notes: what is learned are proposals."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -27,7 +27,7 @@ from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import Observation, Session, SkippedInput
 from hivemind.recall.actions import find_for_failure
 from hivemind.sessions import digests, quarantine
-from hivemind.sessions.observations import Observations
+from hivemind.sessions.observations import Observations, is_memory_off
 from hivemind.sessions.quarantine import set_aside
 from hivemind.sessions.sessions import find_session
 from hivemind.sessions.transcripts import find_session_transcripts, read_observations
@@ -112,7 +112,13 @@ class Learning:
         else:
             excluded_ids = self._find_active() | with_agent.list_examined_ids(context)
             recent = sessions.list_sessions(context.store.db, context.limit_sight(), limit=RECENT)
-            waiting = [candidate for candidate in recent if candidate.id not in excluded_ids and candidate.task]
+            waiting = [
+                candidate
+                for candidate in recent
+                if candidate.id not in excluded_ids
+                and candidate.task
+                and not is_memory_off(context, candidate.directory)
+            ]
             candidates = waiting[:limit]
         return with_agent.examine_sessions(context, agent, candidates, self._propose_lessons, announce)
 
@@ -140,7 +146,8 @@ class Learning:
         end = log.read_last_position(db)
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
         active = self._find_active()
-        report = self._learn_from([session for session, _ in waiting if session not in active], factory, progress)
+        resting = [session for session, _ in waiting if session not in active]
+        report = self._learn_from([*self._leave_out_where_off(resting)], factory, progress)
         # After learning, which completes sessions from their transcripts.
         digests.catch_up(self._context, active)
         active_positions = [position for session, position in waiting if session in active]
@@ -219,7 +226,7 @@ class Learning:
         """Import from the transcript what hooks do not report: what the agent said between its steps."""
         context, came_by_hook = self._context, partial(log.has_hook_observations, self._context.store.db)
         # A session that came from its transcript is complete already.
-        if not came_by_hook(session.id):
+        if not came_by_hook(session.id) or is_memory_off(context, session.directory):
             return
         transcripts = find_session_transcripts(
             Path.home(), session.agent, session.id, timestamps.parse_timestamp(session.started_at)
@@ -230,6 +237,12 @@ class Learning:
         Observations(context).record_all(own_steps, replace(factory, redact=str), context.factory.redact, unreadable)
         if unreadable:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
+
+    def _leave_out_where_off(self, ids: Iterable[str]) -> Iterator[str]:
+        """Yield the sessions in whose repository memory is on."""
+        db, everything = self._context.store.db, Visibility.of(self._context.repository, everywhere=True)
+        is_off = cache(partial(is_memory_off, self._context))
+        return (session for session in ids if not is_off(sessions.get(db, session, everything).directory))
 
     def _find_active(self) -> set[str]:
         """Find sessions that were active within the last minutes."""

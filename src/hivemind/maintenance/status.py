@@ -16,6 +16,7 @@ from hivemind.model.status import NextStep, Stats, StatusReport
 from hivemind.review.review import Review
 from hivemind.sessions import quarantine
 from hivemind.store.projections import memories, sessions, vectors
+from hivemind.text import switch
 from hivemind.transfer.skills import examine_skills
 
 MANY = 1000
@@ -37,6 +38,7 @@ def build_status(context: Context, stats: Stats) -> StatusReport:
         store=str(context.store.directory),
         bytes=stats.bytes,
         repository=context.repository.id,
+        is_off=switch.is_off(context.repository.root),
         # Sorting is stable, so the others stay ordered by their number.
         memories=tuple(
             (name.value, counts[name]) for name in sorted(counts, key=lambda name: name is not Status.ACTIVE)

@@ -90,10 +90,10 @@ class ToolServer:
 
     def _run(self, tool: str, arguments: Json, caller: Caller) -> str:
         # Not at the top: it loads the store, which takes twice as long as everything before the tools are listed.
-        from hivemind.mcp.calls import CALLS, ClientSession
+        from hivemind.mcp.calls import ClientSession
 
         self._session = self._session or ClientSession(self._store)
-        return CALLS[tool](self._session.open_mind(caller.client, caller.meta), arguments)
+        return self._session.answer(tool, arguments, caller.client, caller.meta)
 
 
 def _make_result(text: str, *, is_error: bool = False) -> Json:

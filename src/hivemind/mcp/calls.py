@@ -12,6 +12,7 @@ from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.review import ReviewItem
 from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_date
+from hivemind.text import switch
 from hivemind.text.clean import cut_between_words, first_line, plural
 from hivemind.text.fence import CONTINUATION_PREFIX, format_entry, format_field, format_label, quote_text, wrap_in_fence
 
@@ -33,6 +34,15 @@ class ClientSession:
         self._mind: Hivemind | None = None
         self._client = ("", "")
         self._stop_watching: Callable[[], None] = lambda: None
+
+    def answer(self, tool: str, arguments: Arguments, client: str, meta: Mapping[str, Any]) -> str:
+        """Call a tool; where memory is off, only say so."""
+        directory, _ = identify_mcp_client(client, meta)
+        if switch.is_off(str(directory)):
+            # Closed, because an open memory watches the code.
+            self.close()
+            return switch.NOTICE
+        return CALLS[tool](self.open_mind(client, meta), arguments)
 
     def open_mind(self, client: str, meta: Mapping[str, Any]) -> Hivemind:
         """Return the memory for a client, with what hooks have spooled since the last call."""

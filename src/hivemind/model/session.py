@@ -181,3 +181,5 @@ class BackfillReport:
     """Reasons why lines could not be read, and how many lines each."""
     quarantined: int = 0
     """How many of these lines are in the quarantine; the others were read and have no use."""
+    sessions_off: int = 0
+    """How many sessions were left out, in part or whole, because memory is off in their repository."""

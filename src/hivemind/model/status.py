@@ -43,6 +43,8 @@ class StatusReport:
     store: str
     bytes: int
     repository: str
+    is_off: bool
+    """Whether memory is off in this repository."""
     memories: tuple[tuple[str, int], ...]
     """Status and count of the visible memories."""
     elsewhere: int

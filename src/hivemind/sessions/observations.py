@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import cache, partial
 from itertools import islice
+from pathlib import Path
 from typing import TypeVar
 
 from hivemind.agents.decoder import redact_observation
-from hivemind.code.repository import locate_tree
+from hivemind.code.repository import find_existing_root, is_directory, locate_tree
 from hivemind.context import Context
 from hivemind.errors import StoreError, StoreUnwritable
 from hivemind.model import timestamps
@@ -25,6 +26,7 @@ from hivemind.store import log
 from hivemind.store.database import READER_SECONDS
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import sessions
+from hivemind.text import switch
 
 Item = TypeVar("Item")
 Placed = tuple[Observation, str]
@@ -69,14 +71,16 @@ class Observations:
 
     def _take_in_spool(self) -> int:
         context = self._context
-        tree = cache(partial(locate_tree, context))
+        tree, is_off = cache(partial(locate_tree, context)), cache(partial(is_memory_off, context))
         # No more than the quarantine holds, or a flood of bad lines would fill the memory.
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
 
         def record(page: Sequence[intake.SpoolLine]) -> int:
             read = list(intake.parse_spool_lines(line for line in page if not intake.is_receipt(line)))
             receipts = [intake.parse_receipt(line) for line in page if intake.is_receipt(line)]
-            arrivals = [arrival for arrival in read if isinstance(arrival, intake.Arrival)]
+            arrivals = [
+                arrival for arrival in read if isinstance(arrival, intake.Arrival) and not is_off(arrival.directory)
+            ]
             events = [
                 make_observation_event(context.factory, arrival, tree(arrival.directory).id) for arrival in arrivals
             ]
@@ -151,6 +155,16 @@ class Observations:
             )
             self._context.record([self._context.factory.event(fact, Scope.USER, "")])
         return PruneReport(observations=len(superfluous), bytes=sum(observation.size for observation in superfluous))
+
+
+def is_memory_off(context: Context, directory: str) -> bool:
+    """Whether memory is off in the repository of an agent's directory, which may be a worktree that is gone."""
+    if not directory:
+        return False
+    if is_directory(Path(directory)):
+        return switch.is_off(directory)
+    root = find_existing_root(context, locate_tree(context, directory).id)
+    return bool(root) and switch.is_off(root)
 
 
 def split_into_pages(items: Iterable[Item]) -> Iterator[list[Item]]:

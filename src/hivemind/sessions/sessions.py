@@ -20,7 +20,7 @@ from hivemind.model.session import BackfillReport, Handover, Observation, Sessio
 from hivemind.sessions import handover as handovers
 from hivemind.sessions import quarantine
 from hivemind.sessions.digests import make_digest
-from hivemind.sessions.observations import Observations, Placed, PruneReport
+from hivemind.sessions.observations import Observations, Placed, PruneReport, is_memory_off
 from hivemind.sessions.quarantine import set_aside
 from hivemind.sessions.transcripts import (
     Transcript,
@@ -184,7 +184,8 @@ class Sessions:
         came_by_hook = partial(log.has_hook_observations, context.store.db)
         items = read_observations(transcripts, came_by_hook, begin, _report_bytes(transcripts, progress))
         counts: Counter[str] = Counter()
-        observations = self._locate(_select_readable(items, skip_counts, unreadable), counts, here=here)
+        sessions_off: set[str] = set()
+        observations = self._locate(_select_readable(items, skip_counts, unreadable), counts, sessions_off, here=here)
         new = self._observations.record_all(
             observations, factory, cache_redaction(context.factory.redact), unreadable, dry_run=dry_run
         )
@@ -199,13 +200,21 @@ class Sessions:
             transcripts=len(transcripts), sessions=len(counts), observations=counts.total(), new=new,
             learned=lesson_count, skipped=tuple(skip_counts.most_common()),
             quarantined=len({item.where for item in unreadable}), batch=factory.batch,
+            sessions_off=len(sessions_off),
         )  # fmt: skip
 
-    def _locate(self, observations: Iterable[Observation], counts: Counter[str], *, here: bool) -> Iterator[Placed]:
-        """Yield observations with their repositories, and count them by session."""
+    def _locate(
+        self, observations: Iterable[Observation], counts: Counter[str], sessions_off: set[str], *, here: bool
+    ) -> Iterator[Placed]:
+        """Yield observations with their repositories, and count them by session; name those where memory is off."""
         # A transcript has thousands of observations in one directory, and identifying it starts git.
         tree = cache(partial(locate_tree, self._context))
+        is_off = cache(partial(is_memory_off, self._context))
         for observation in observations:
+            # A step without a directory is in that of the step before.
+            if is_off(observation.directory) or (not observation.directory and observation.session_id in sessions_off):
+                sessions_off.add(observation.session_id)
+                continue
             repo = tree(observation.directory).id
             if not here or repo in self._context.checkout.names:
                 counts[observation.session_id] += 1

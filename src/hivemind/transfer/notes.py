@@ -24,6 +24,7 @@ from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.scope import KnownTrees, Scope
 from hivemind.model.timestamps import format_timestamp
 from hivemind.store.projections import memories
+from hivemind.text import switch
 from hivemind.text.untrusted import Unreadable, parse_json, read_limited
 from hivemind.transfer import rules_files
 from hivemind.transfer.imports import ForeignNote, NoteReport, count_origins, make_new_entries, record_entries
@@ -83,7 +84,8 @@ def sync_notes(
         suggestion = did_you_mean(unknown[0], ORIGINS) or f" Notes are read of: {', '.join(ORIGINS)}."
         raise InvalidInput(f"{unknown[0]!r} keeps no notes that can be read.{suggestion}")
     # By id, because clones of one repository have the same notes in their trees.
-    notes_by_id = {note.memory_id: note for note in find_notes(home or Path.home(), list_known_trees(context), origins)}
+    trees = list_known_trees(context)
+    notes_by_id = {note.memory_id: note for note in find_notes(home or Path.home(), trees, origins)}
     earlier = [
         memory for memory in memories.find_by_batch(context.store.db, BATCH) if not origins or memory.agent in origins
     ]
@@ -91,7 +93,8 @@ def sync_notes(
     # A person's decision stands whatever becomes of the note: only what nobody has decided about is withdrawn.
     missing = [memory for memory in earlier if memory.status is Status.PROPOSED and memory.id not in notes_by_id]
     again = [memory for memory in earlier if memory.id in notes_by_id and _is_withdrawn(context, memory)]
-    unknown_entries = make_new_entries(context, notes_by_id.values())
+    repos_off = {repo for directory, repo in trees.repos.items() if switch.is_off(directory)}
+    unknown_entries = [entry for entry in make_new_entries(context, notes_by_id.values()) if entry[1] not in repos_off]
     gate = context.store.load_gate()
     # Without a record of the refusal, unlike in an import: the note stays in its file and is read again every day.
     entries = [(scope, repo, fact) for scope, repo, fact in unknown_entries if not gate.find_claim_refusal(fact, repo)]

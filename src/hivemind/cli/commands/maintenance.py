@@ -71,6 +71,8 @@ def _print_status(report: StatusReport, repository: Repository) -> None:
     output.print_field(
         "repository", f"{repository.name} (first commit {commit[:9]})" if kind == "commit" else repository.id
     )
+    if report.is_off:
+        output.print_text("memory is off in this repository: hivemind on")
     output.print_field("memories", " · ".join(filter(None, [counts or "none here yet", elsewhere])))
     output.print_field("agents", ", ".join(report.connected) or "none connected")
     if last := report.last_session:

@@ -34,7 +34,7 @@ name_argument = click.argument("name", shell_complete=_complete_setting)
 def config(ctx: click.Context) -> None:
     """Show and change settings and the embedding model. Without a command, list the settings.
 
-    The environment overrides the file, the file overrides the default. Nothing is read from a repository.
+    The environment overrides the file, the file overrides the default. A repository can only turn memory off.
 
     \b
     hivemind config

@@ -140,6 +140,8 @@ def _report(report: BackfillReport, *, dry_run: bool) -> None:
     # What transcripts teach is known only once they are read.
     proposals = f"; {plural(report.learned, 'new proposal')}" if report.transcripts and not dry_run else ""
     emit(report, f"{'Would import' if dry_run else 'Imported'} {_summarise(report)}{proposals}.")
+    if report.sessions_off:
+        note(f"{plural(report.sessions_off, 'session')} skipped: memory is off in their repository")
     for reason, count in report.skipped:
         note(f"{count:,} skipped: {reason}")
     if report.quarantined:
