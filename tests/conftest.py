@@ -27,6 +27,10 @@ class Clock:
         self.now += timedelta(seconds=1)
         return self.now
 
+    def set_to_today(self) -> None:
+        """For tests in which a command, by the clock of this machine, looks for what is new."""
+        self.now = datetime.now(UTC)
+
     def advance(self, **span: float) -> None:
         self.now += timedelta(**span)
 
