@@ -93,7 +93,13 @@ class ToolServer:
         from hivemind.mcp.calls import CALLS, ClientSession
 
         self._session = self._session or ClientSession(self._store)
-        return CALLS[tool](self._session.open_mind(caller.client, caller.meta), arguments)
+        mind = self._session.open_mind(caller.client, caller.meta)
+        if tool == "review" and caller.show_form and arguments.get("decide") in (None, "later"):
+            if answer := self._session.review_by_form(mind, arguments, caller.show_form):
+                return answer
+            # Other calls that came while the form was shown may have closed it.
+            mind = self._session.open_mind(caller.client, caller.meta)
+        return CALLS[tool](mind, arguments)
 
 
 def _make_result(text: str, *, is_error: bool = False) -> Json:
