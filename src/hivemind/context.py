@@ -25,6 +25,7 @@ from hivemind.settings import Settings
 from hivemind.store import log
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories, repositories, sessions
+from hivemind.store.review_queue import DAYS_IN_QUEUE
 from hivemind.store.store import Store
 from hivemind.system import BackgroundProcess
 from hivemind.text.clean import check_text, parse_tags, validate_text
@@ -105,6 +106,11 @@ class Context:
         return self.author.channel is Channel.PERSON
 
     @property
+    def may_review(self) -> bool:
+        """Whether the author may decide what waits for review."""
+        return self.is_person or self.settings.agents_may_review
+
+    @property
     def home(self) -> Path | None:
         """The folder of all stores and of the spool; a hub has none."""
         return self.settings.home if self.store.directory else None
@@ -113,6 +119,11 @@ class Context:
     def now(self) -> str:
         """The time, as the log writes it."""
         return timestamps.format_timestamp(self.clock())
+
+    @property
+    def queue_start(self) -> str:
+        """The time since which proposals wait for review; older ones have left the queue."""
+        return timestamps.parse_past(f"{DAYS_IN_QUEUE}d", self.clock())
 
     def close(self) -> None:
         """Close the files."""
@@ -158,7 +169,7 @@ class Context:
 
     def require_person(self, what: str) -> None:
         """Refuse agents, unless the settings let them review."""
-        if not self.is_person and not self.settings.agents_may_review:
+        if not self.may_review:
             self.refuse(what, REVIEW_RULE)
 
     def refuse(self, what: str, rule: str, scope: Scope = Scope.USER, repo: str = "") -> Never:

@@ -91,6 +91,7 @@ def test_the_status_line_loads_neither_the_command_line_nor_the_store() -> None:
         "hivemind.paths",
         "hivemind.store",
         "hivemind.store.counts",
+        "hivemind.store.review_queue",
     }
     assert {"json", "typing", "click"}.isdisjoint(loaded - modules_after("import apsw"))
 

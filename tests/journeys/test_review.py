@@ -21,7 +21,7 @@ from hivemind.model.memory import Channel, Source
 from hivemind.model.review import Selection
 from hivemind.transfer.skills import name_skill, render_skill
 from tests.command_line import run, run_json
-from tests.conftest import Open, git
+from tests.conftest import Clock, Open, git
 
 Make = Callable[..., Path]
 CITIES = ("Oslo", "Lima", "Cairo", "Quito", "Hanoi", "Accra", "Turin", "Kyoto", "Perth", "Sofia")
@@ -175,7 +175,8 @@ def test_a_hundred_proposals_take_a_hundred_keys_at_most(root: Path, open_mind: 
     assert (counts.count("active"), counts.count("retracted")) == (90, 10)
 
 
-def test_the_review_is_worked_by_single_keys_on_a_terminal(root: Path, open_mind: Open) -> None:
+def test_the_review_is_worked_by_single_keys_on_a_terminal(root: Path, open_mind: Open, clock: Clock) -> None:
+    clock.set_to_today()
     mind = open_mind(root)
     ids = learned(mind, ["Lint with make lint", "Build with make build"])
     screen, keyboard = pty.openpty()
@@ -206,8 +207,9 @@ def test_what_came_up_in_more_sessions_is_reviewed_first(root: Path, open_mind: 
 
 
 def test_other_repositories_are_reviewed_only_when_asked(
-    root: Path, open_mind: Open, make_repository: Make, monkeypatch: pytest.MonkeyPatch
+    root: Path, open_mind: Open, make_repository: Make, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
+    clock.set_to_today()
     ids = learned(open_mind(root), ["Lint with make lint"])
     monkeypatch.chdir(make_repository("web"))
 
@@ -217,6 +219,63 @@ def test_other_repositories_are_reviewed_only_when_asked(
     assert here == []
     assert [item["memory"]["id"] for item in everywhere] == ids
     assert statuses(open_mind(root), ids) == ["active"]
+
+
+def test_a_proposal_that_nobody_looked_at_for_a_month_leaves_the_queue(mind: Hivemind, clock: Clock) -> None:
+    old = mind.remember("Use yarn", propose=True)
+    clock.advance(days=29)
+    new = mind.remember("Deploy from main", propose=True)
+    before = [item.memory.id for item in mind.review.queue()]
+    clock.advance(days=2)
+
+    queue, whole_queue = mind.review.queue(), mind.review.queue(older=True)
+
+    assert set(before) == {old.id, new.id}
+    assert [item.memory.id for item in queue] == [new.id]
+    assert {item.memory.id for item in whole_queue} == {old.id, new.id}
+    assert mind.review.count_older() == 1
+    assert mind.maintenance.status().waiting == 1
+    assert "1 proposal waits" in mind.recall("kubernetes").hint
+    # It stays what it was: a proposal, which lists show.
+    assert {memory.id for memory in mind.list(statuses=["proposed"])} == {old.id, new.id}
+
+
+def test_an_old_dispute_and_an_old_proposal_that_contradicts_stay_in_the_queue(mind: Hivemind, clock: Clock) -> None:
+    sides = [mind.remember(f"The port is {port}") for port in (8080, 9090)]
+    mind.review.dispute(sides[0].id, sides[1].id)
+    mind.remember("Deploys run on Monday", subject="deploy-day")
+    rival = mind.remember("Deploys run on Friday", subject="deploy-day", propose=True)
+    plain = mind.remember("Use yarn", propose=True)
+    clock.advance(days=90)
+
+    queue = [item.memory.id for item in mind.review.queue()]
+
+    assert set(queue) == {sides[1].id, rival.id}
+    assert mind.review.count_older() == 1
+    assert mind.show(plain.id).status.value == "proposed"
+
+
+def test_a_proposal_that_left_comes_back_when_it_is_edited(mind: Hivemind, clock: Clock) -> None:
+    proposal = mind.remember("Use yarn", propose=True)
+    clock.advance(days=60)
+    before = mind.review.queue()
+    mind.edit(proposal.id, "Use yarn 4")
+
+    assert before == ()
+    assert [item.memory.id for item in mind.review.queue()] == [proposal.id]
+
+
+def test_commands_say_how_many_proposals_left_the_queue(root: Path, open_mind: Open, clock: Clock) -> None:
+    old = learned(open_mind(root), ["Lint with make lint"])
+    clock.set_to_today()
+    new = learned(open_mind(root), ["Build with make build"], session="s2")
+
+    shown, whole = run("review", "--list"), run("review", "--list", "--all")
+
+    assert (old[0][:8] in shown.stdout, new[0][:8] in shown.stdout) == (False, True)
+    assert "1 older proposal left the queue: hivemind review --all" in shown.output
+    assert (old[0][:8] in whole.stdout, "left the queue" in whole.output) == (True, False)
+    assert run("statusline").stdout.endswith("1 to review\n")
 
 
 def imported(texts: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> str:

@@ -24,11 +24,15 @@ class Client:
 
     def send(self, line: str) -> Any:
         """Whatever comes back for a line."""
-        assert self._process.stdin
         assert self._process.stdout
+        self.post(line)
+        return json.loads(self._process.stdout.readline())
+
+    def post(self, line: str) -> None:
+        """A line for which nothing comes back."""
+        assert self._process.stdin
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
 
     def tell(self, method: str) -> None:
         """A notification, which gets no reply."""

@@ -14,7 +14,7 @@ from hivemind.model.memory import Channel, Kind
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationKind
 from tests.command_line import run_json
-from tests.conftest import Open
+from tests.conftest import Clock, Open
 from tests.mcp.client import MODERN, Client, connected
 
 
@@ -147,7 +147,10 @@ def test_errors_tell_the_model_what_to_do(client: Client) -> None:
     assert "write a date like" in texts[5]
 
 
-def test_only_a_person_decides_unless_the_settings_let_agents(client: Client, open_mind: Open, home: Path) -> None:
+def test_only_a_person_decides_unless_the_settings_let_agents(
+    client: Client, open_mind: Open, home: Path, clock: Clock
+) -> None:
+    clock.set_to_today()
     waiting = open_mind(Path.cwd()).remember("Use yarn", propose=True)
     client.shake_hands()
 

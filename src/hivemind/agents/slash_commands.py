@@ -50,8 +50,9 @@ COMMANDS = (
         description="Show the memories that wait for review",
         hint="",
         prompt=(
-            f"List the memories that wait for review: call the `review` tool of the MCP server `{SERVER}` and"
-            " show each with its id, why it waits, and its text. The decisions are the user's: they make them"
+            f"Review memories with the user, a few at a time: call the `review` tool of the MCP server `{SERVER}`."
+            " If it asked the user itself, tell what they decided. Otherwise show each memory with its number, id,"
+            " why it waits, and its text, and ask which to keep. The decisions are the user's: they make them"
             " with `hivemind review` in a terminal or in `hivemind ui`. Decide a memory yourself only if the"
             " user named it and their decision; the tool refuses if their settings do not allow it."
         ),

@@ -93,7 +93,7 @@ class ToolServer:
         from hivemind.mcp.calls import ClientSession
 
         self._session = self._session or ClientSession(self._store)
-        return self._session.answer(tool, arguments, caller.client, caller.meta)
+        return self._session.answer(tool, arguments, caller)
 
 
 def _make_result(text: str, *, is_error: bool = False) -> Json:

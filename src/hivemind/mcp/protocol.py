@@ -8,14 +8,17 @@ import json
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, BinaryIO
 
 from hivemind.text.untrusted import MAX_MESSAGE_BYTES, LimitExceeded, Line, Unreadable, parse_json, read_lines
 
 STATELESS_VERSIONS = ("2026-07-28",)
 HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+FORM_VERSIONS = ("2025-11-25", "2025-06-18")
+"""Versions in which a server can send the client a form for the person. Stateless versions have no requests to it."""
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
@@ -48,6 +51,11 @@ class WireError(Exception):
         self.error: Json = {"code": code, "message": message} | ({"data": data} if data else {})
 
 
+ShowForm = Callable[[str, Json], Json | None]
+"""Shows the person a message and fields, by name; returns the values, none if the person refuses, None if the client
+could not show it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """The sender of a request, as far as the protocol tells."""
@@ -55,9 +63,25 @@ class Caller:
     client: str = ""
     """The name the client gives itself."""
     meta: Mapping[str, Any] = field(default_factory=dict)
+    show_form: ShowForm | None = None
+    """Asks the person; None if the client cannot."""
 
 
 Method = Callable[[Json, Caller], Json]
+
+
+@dataclass(slots=True, kw_only=True)
+class ClientConnection:
+    """The messages of a client, and the way back to it."""
+
+    lines: Iterator[Line]
+    replies: BinaryIO
+
+    def send(self, messages: Iterable[Any]) -> None:
+        """Send messages, at once: clients wait for them."""
+        for message in messages:
+            self.replies.write(json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n")
+        self.replies.flush()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,6 +94,8 @@ class Server:
     capabilities: Json
     methods: Mapping[str, Method]
     client: str = ""
+    connection: ClientConnection | None = None
+    can_show_forms: bool = False
 
     @property
     def identity(self) -> Json:
@@ -79,12 +105,10 @@ class Server:
 
 def serve(server: Server, requests: BinaryIO, replies: BinaryIO) -> None:
     """Answer requests until the client closes the connection."""
+    server.connection = ClientConnection(lines=read_lines(requests, MAX_MESSAGE_BYTES), replies=replies)
     try:
-        for line in read_lines(requests, MAX_MESSAGE_BYTES):
-            for reply in _answer_line(server, line):
-                replies.write(json.dumps(reply, separators=(",", ":")).encode("ascii") + b"\n")
-            # Clients wait for each reply.
-            replies.flush()
+        for line in server.connection.lines:
+            server.connection.send(_answer_line(server, line))
     except (BrokenPipeError, KeyboardInterrupt):
         return
 
@@ -121,7 +145,7 @@ def _answer_message(server: Server, message: Any) -> Iterator[Json]:
         yield _make_error(None, WireError(INVALID_REQUEST, "the id of a request is text or a whole number"))
         return
     try:
-        result = _call_method(server, message["method"], message.get("params") or {})
+        result = _call_method(server, message["id"], message["method"], message.get("params") or {})
         yield {"jsonrpc": "2.0", "id": message["id"], "result": result}
     except WireError as error:
         yield _make_error(message["id"], error)
@@ -143,7 +167,7 @@ def _make_error(request: Any, error: WireError) -> Json:
     return {"jsonrpc": "2.0", "id": request, "error": error.error}
 
 
-def _call_method(server: Server, method: str, params: Any) -> Json:
+def _call_method(server: Server, request_id: str | int, method: str, params: Any) -> Json:
     if not isinstance(params, dict):
         raise WireError(INVALID_PARAMS, "params must be an object")
     if LONE_SURROGATE.search(json.dumps(params, ensure_ascii=False)):
@@ -163,20 +187,69 @@ def _call_method(server: Server, method: str, params: Any) -> Json:
             return _add_metadata(server, method, {}) if version else {}
     if method not in server.methods:
         raise WireError(UNKNOWN_METHOD, f"no method {method!r}")
-    caller = Caller(client=_get_name(meta.get(CLIENT_KEY)) or server.client, meta=meta)
+    show_form = partial(_show_form, server, request_id) if server.can_show_forms and not version else None
+    caller = Caller(client=_get_name(meta.get(CLIENT_KEY)) or server.client, meta=meta, show_form=show_form)
     result = server.methods[method](params, caller)
     return _add_metadata(server, method, result) if version else result
 
 
 def _shake_hands(server: Server, params: Json) -> Json:
     server.client = _get_name(params.get("clientInfo"))
-    version = params.get("protocolVersion")
+    asked_version = params.get("protocolVersion")
+    version = asked_version if asked_version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
+    capabilities = params.get("capabilities")
+    elicitation = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    # An empty object stands for forms; the other kind opens a page in a browser.
+    has_forms = isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
+    server.can_show_forms = version in FORM_VERSIONS and has_forms
     return {
-        "protocolVersion": version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0],
+        "protocolVersion": version,
         "capabilities": server.capabilities,
         "serverInfo": server.identity,
         "instructions": server.instructions,
     }
+
+
+def _show_form(server: Server, request_id: str | int, message: str, fields: Json) -> Json | None:
+    """Have the client ask the person, and wait; other requests are answered meanwhile, without forms of their own."""
+    if server.connection is None:
+        return None
+    form_id = f"form-{request_id}"
+    schema = {"type": "object", "properties": fields}
+    params = {"message": message, "requestedSchema": schema}
+    server.connection.send([{"jsonrpc": "2.0", "id": form_id, "method": "elicitation/create", "params": params}])
+    server.can_show_forms = False
+    try:
+        for line in server.connection.lines:
+            match _peek(line):
+                case {"method": "notifications/cancelled", "params": {"requestId": cancelled_id}} if (
+                    cancelled_id == request_id
+                ):
+                    return {}
+                case {"id": answered_id, **answer} if answered_id == form_id and "method" not in answer:
+                    return _read_form(answer.get("result"))
+            server.connection.send(_answer_line(server, line))
+    finally:
+        server.can_show_forms = True
+    # The client has gone.
+    return {}
+
+
+def _peek(line: Line) -> Any:
+    try:
+        return None if line.is_cut else parse_json(line.content)
+    except Unreadable:
+        return None
+
+
+def _read_form(result: Any) -> Json | None:
+    match result:
+        case {"action": "accept", "content": dict(values)}:
+            return values
+        case {"action": "decline" | "cancel"}:
+            return {}
+    # An error; or an approval without values, from a client that cannot show such fields.
+    return None
 
 
 def _describe_server(server: Server) -> Json:

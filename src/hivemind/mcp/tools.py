@@ -109,9 +109,14 @@ TOOLS: tuple[Json, ...] = (
     ),
     _describe_tool(
         "review",
-        "List memories that need a person's review (disputed, stale, overdue, proposed); or decide one, if the user's "
-        "settings let agents. To approve one side of a dispute settles it.",
-        {"decide": _describe_choice("approve", "reject"), "id": ID, "reason": _describe_text()},
+        "List the next memories that need the user's review (disputed, stale, overdue, proposed), to show and ask; or "
+        "record what they decide, if their settings let agents. To approve one side of a dispute settles it.",
+        {
+            "decide": _describe_choice("approve", "reject", "later"),
+            "ids": _describe_list(),
+            "id": ID,
+            "reason": _describe_text(),
+        },
     ),
     _describe_tool(
         "forget",

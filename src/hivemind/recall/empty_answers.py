@@ -10,7 +10,7 @@ from hivemind.text.clean import plural
 
 def explain_no_memories(context: Context, query: Query) -> str:
     """Return why no memory is shown: nothing near, filters, expiry, another repository, or a review that waits."""
-    waiting = memories.count_proposals(context.store.db, query.sight)
+    waiting, _ = memories.count_proposals(context.store.db, query, context.queue_start)
     review = f"{plural(waiting, 'proposal')} {'waits' if waiting == 1 else 'wait'} for review: hivemind review."
     return " ".join(filter(None, (_explain_no_memory(context, query), review if waiting else "")))
 

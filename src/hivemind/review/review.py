@@ -41,18 +41,30 @@ class Review:
     def __init__(self, context: Context) -> None:
         self._context = context
 
+    @property
+    def may_decide(self) -> bool:
+        """Whether the caller may approve and reject: a person, or an agent where the settings let it."""
+        return self._context.may_review
+
     def queue(
-        self, *, limit: int = 50, doubts: Sequence[StaleMemory] | None = None, everywhere: bool = False
+        self,
+        *,
+        limit: int = 50,
+        doubts: Sequence[StaleMemory] | None = None,
+        everywhere: bool = False,
+        older: bool = False,
     ) -> tuple[ReviewItem, ...]:
         """List the memories that need review: disputed, stale, overdue, then proposals, the most useful ones first.
 
         A dispute is one item, under its newest memory, with the other sides in ``against``.
 
         ``doubts`` is the result of ``code.stale``, if the caller has it already. ``everywhere`` includes other
-        repositories; only this one's code is there to find stale memories.
+        repositories; only this one's code is there to find stale memories. ``older`` includes proposals that nobody
+        has looked at for 30 days.
         """
         context, db = self._context, self._context.store.db
-        items = self._make_undecided_items(self._find_pending(limit, everywhere=everywhere), everywhere=everywhere)
+        pending = self._find_pending(limit, everywhere=everywhere, older=older)
+        items = self._make_undecided_items(pending, everywhere=everywhere)
         overdue_query = context.query(limit=limit, everywhere=everywhere)
         items += [_make_overdue_item(memory) for memory in memories.find_overdue(db, overdue_query)]
         items += [_make_stale_item(doubt) for doubt in (find_stale_memories(context) if doubts is None else doubts)]
@@ -66,11 +78,17 @@ class Review:
                 listed_ids |= {item.memory.id, *(side.id for side in item.against)}
         return tuple(queue[:limit])
 
+    def count_older(self, *, everywhere: bool = False) -> int:
+        """Count the proposals that have left the queue because nobody looked at them for 30 days."""
+        context = self._context
+        _, older = memories.count_proposals(context.store.db, context.query(everywhere=everywhere), context.queue_start)
+        return older
+
     def proposals_from(self, name: str, *, everywhere: bool = False) -> tuple[ReviewItem, ...]:
         """List the proposals of a detector, a session or a batch, except those that contradict a memory."""
         items = [
             _make_undecided_item(memory, self.find_other_sides(memory, everywhere=everywhere))
-            for memory in self._find_pending(EVERY, everywhere=everywhere)
+            for memory in self._find_pending(EVERY, everywhere=everywhere, older=True)
         ]
         matches = [item for item in items if name in (item.detector, item.memory.session_id, item.memory.batch)]
         if not matches:
@@ -205,9 +223,10 @@ class Review:
         """Write a planned skill; refuses if a file has changed since."""
         file_changes.apply(changes)
 
-    def _find_pending(self, limit: int, *, everywhere: bool) -> list[Memory]:
-        query = self._context.query(limit=limit, statuses=PENDING_STATUSES, everywhere=everywhere)
-        return memories.find_pending(self._context.store.db, query)
+    def _find_pending(self, limit: int, *, everywhere: bool, older: bool) -> list[Memory]:
+        context = self._context
+        query = context.query(limit=limit, statuses=PENDING_STATUSES, everywhere=everywhere)
+        return memories.find_pending(context.store.db, query, "" if older else context.queue_start)
 
     def _make_undecided_items(self, pending: Sequence[Memory], *, everywhere: bool) -> list[ReviewItem]:
         """Make the items of disputed and proposed memories, one for the sides of a dispute together."""

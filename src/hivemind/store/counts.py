@@ -1,25 +1,27 @@
 """Counts for an agent's status line, on a read-only connection of its own.
 
-Imports nothing but apsw, because opening a whole store takes four times the budget of a status line; SQLite parses the
-agent's JSON.
+Imports apsw and a condition alone, because opening a whole store takes four times the budget of a status line; SQLite
+parses the agent's JSON.
 """
 
 import os
 
 import apsw
 
+from hivemind.store.review_queue import DAYS_IN_QUEUE, IN_QUEUE
+
 READ_PAYLOAD = """
 SELECT coalesce(json_extract(:payload, '$.session_id'), ''),
     coalesce(json_extract(:payload, '$.workspace.current_dir'), json_extract(:payload, '$.cwd'), '')
 WHERE json_valid(:payload)
 """
-COUNT_MEMORIES = """
+COUNT_MEMORIES = f"""
 WITH names AS (
     SELECT repo FROM repositories WHERE root = :root UNION SELECT repo FROM sessions WHERE id = :session UNION SELECT ''
 )
 SELECT count(*) FILTER (WHERE status IN ('active', 'disputed')),
-    count(*) FILTER (WHERE status IN ('proposed', 'disputed'))
-FROM memories WHERE repo IN names
+    count(*) FILTER (WHERE {IN_QUEUE})
+FROM memories m WHERE repo IN names
 """
 # Distinct, because a memory can be shown again, for example after a compaction.
 COUNT_TOLD = """
@@ -42,7 +44,7 @@ def read_counts(path: str, payload: str, directory: str) -> tuple[int, int, int,
         session, agent_directory = next(iter(connection.execute(READ_PAYLOAD, {"payload": payload})), ("", ""))
         root = _find_root(connection, os.path.realpath(agent_directory or directory))
         # The names of a tree are those it ever had: memories keep the name under which they were stored.
-        values = {"session": str(session), "root": root}
+        values = {"session": str(session), "root": root, "queue_start": _find_queue_start(connection)}
         memory_count, waiting_count = next(iter(connection.execute(COUNT_MEMORIES, values)))
         told_count, doubtful_count = next(iter(connection.execute(COUNT_TOLD, values)))
     except apsw.Error:
@@ -50,6 +52,12 @@ def read_counts(path: str, payload: str, directory: str) -> tuple[int, int, int,
     finally:
         connection.close()
     return memory_count, told_count, doubtful_count, waiting_count
+
+
+def _find_queue_start(connection: apsw.Connection) -> str:
+    # Without fractions of a second, which SQLite writes differently.
+    query = f"SELECT strftime('%Y-%m-%dT%H:%M:%S', 'now', '-{DAYS_IN_QUEUE} days')"
+    return str(next(iter(connection.execute(query)))[0])
 
 
 def _find_root(connection: apsw.Connection, directory: str) -> str:

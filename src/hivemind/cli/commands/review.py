@@ -32,15 +32,16 @@ ENTRY_ID_LENGTH = 18
 
 @commands.group("review", cls=CommandGroup, invoke_without_command=True)
 @click.option("--list", "only_list", is_flag=True, help="List pending memories and exit.")
+@click.option("--all", "older", is_flag=True, help="Also proposals that nobody has looked at for 30 days.")
 @arguments.everywhere_option
 @arguments.limit_option(100, "Maximum number of results.")
 @click.pass_context
-def review(ctx: click.Context, only_list: bool, limit: int, everywhere: bool) -> None:
+def review(ctx: click.Context, only_list: bool, older: bool, limit: int, everywhere: bool) -> None:
     """Review pending memories: proposals, disputes, changed code.
 
     A key decides one memory, a capital letter all that are like it, and u undoes the last decision. Proposals that are
-    likely to be used most come first. For scripts: 'hivemind review --json', then 'hivemind approve', 'reject' or
-    'forget'.
+    likely to be used most come first. Those that nobody has looked at for 30 days leave the queue; --all lists them.
+    For scripts: 'hivemind review --json', then 'hivemind approve', 'reject' or 'forget'.
 
     \b
     hivemind review
@@ -49,14 +50,17 @@ def review(ctx: click.Context, only_list: bool, limit: int, everywhere: bool) ->
     if ctx.invoked_subcommand:
         return
     with open_mind() as mind:
-        queue = mind.review.queue(limit=limit, everywhere=everywhere)
+        queue = mind.review.queue(limit=limit, everywhere=everywhere, older=older)
+        older_count = 0 if older else mind.review.count_older(everywhere=everywhere)
         if only_list or not queue or wants("json") or not output.on_terminal():
             rows = [[shorten_id(item.memory.id), item.why, first_line(item.memory.text, 90)] for item in queue]
             output.emit_rows(
                 queue, ["id", "why", "text"], rows, if_empty="Nothing to review.", on_screen=lambda: _print_queue(queue)
             )
-            return
-        ReviewPrompt(mind, queue, everywhere=everywhere).run()
+        else:
+            ReviewPrompt(mind, queue, everywhere=everywhere).run()
+    if older_count:
+        output.note(f"{plural(older_count, 'older proposal')} left the queue: hivemind review --all")
 
 
 def _print_queue(queue: Sequence[ReviewItem]) -> None:

@@ -18,6 +18,7 @@ from hivemind.store import log
 from hivemind.store.conditions import MATCHES_FILTERS, VISIBLE, bind_filters, bind_sight
 from hivemind.store.database import Database, Row
 from hivemind.store.projections import words
+from hivemind.store.review_queue import IN_QUEUE
 from hivemind.text.clean import first_line
 from hivemind.text.fence import quote_line
 
@@ -85,6 +86,8 @@ SELECT_WHERE = f"SELECT {COLUMNS} FROM memories m WHERE"
 NEWEST_FIRST = "recorded_at DESC, id DESC"
 # What came up in several sessions will come up again; one more, so that what came from no session counts too.
 SESSIONS_WITH_IT = "(SELECT 1 + count(DISTINCT json_extract(s.value, '$.session_id')) FROM json_each(m.sources) s)"
+IS_PENDING = "m.status IN ('proposed', 'disputed')"
+"""The condition of an index, which a query uses only if it has the same condition."""
 MOST_USEFUL_FIRST = f"{SESSIONS_WITH_IT} * m.confidence DESC, {NEWEST_FIRST}"
 
 
@@ -287,10 +290,13 @@ def list_memories(db: Database, query: Query, *, before: str = "") -> list[Memor
     return _select_fitting(db, query, condition, before=before, limit=query.limit)
 
 
-def find_pending(db: Database, query: Query) -> list[Memory]:
-    """Proposed and disputed memories, which need review, those that are likely to be used most first."""
-    condition = f"m.status IN ('proposed', 'disputed') ORDER BY {MOST_USEFUL_FIRST} LIMIT :limit"
-    return _select_fitting(db, query, condition, limit=query.limit)
+def find_pending(db: Database, query: Query, queue_start: Timestamp) -> list[Memory]:
+    """Proposed and disputed memories, which need review, those that are likely to be used most first.
+
+    Proposals from before ``queue_start`` are left out.
+    """
+    condition = f"{IS_PENDING} AND {IN_QUEUE} ORDER BY {MOST_USEFUL_FIRST} LIMIT :limit"
+    return _select_fitting(db, query, condition, limit=query.limit, queue_start=queue_start)
 
 
 def find_overdue(db: Database, query: Query) -> list[Memory]:
@@ -355,11 +361,14 @@ def count_by_kind(db: Database) -> list[Row]:
     return db.execute("SELECT scope, kind, status, count(*) FROM memories GROUP BY 1, 2, 3 ORDER BY 1, 2, 3")
 
 
-def count_proposals(db: Database, sight: Visibility) -> int:
-    """The number of visible memories that wait for review."""
-    # Both conditions: the first one is that of the index.
-    waits = "m.status IN ('proposed', 'disputed') AND m.status = 'proposed'"
-    return int(db.value(f"SELECT count(*) FROM memories m WHERE {waits} AND {VISIBLE}", bind_sight(sight)))
+def count_proposals(db: Database, query: Query, queue_start: Timestamp) -> tuple[int, int]:
+    """The numbers of visible proposals that wait for review and of those that have left the queue."""
+    row = db.one(
+        f"SELECT count(CASE WHEN {IN_QUEUE} THEN 1 END), count(CASE WHEN NOT {IN_QUEUE} THEN 1 END) FROM memories m"
+        f" WHERE {IS_PENDING} AND m.status = 'proposed' AND (m.expires_at = '' OR m.expires_at > :now) AND {VISIBLE}",
+        bind_sight(query.sight) | {"now": query.now, "queue_start": queue_start},
+    )
+    return (row[0], row[1]) if row else (0, 0)
 
 
 def count_current(db: Database, query: Query) -> tuple[int, int]:

@@ -29,6 +29,7 @@ def show(request: PageRequest) -> Response:
     return request.render(
         "review.html",
         queue=queue,
+        older_count=mind.review.count_older(everywhere=request.everywhere),
         position=position,
         item=item,
         evidence=[
