@@ -102,6 +102,80 @@ def test_one_command_between_a_failure_and_a_pass_is_the_fix(tmp_path: Path, err
 
 
 @pytest.mark.parametrize(
+    ("failing", "passing", "remedy"),
+    [
+        ("npm ci", "npm ci --legacy-peer-deps", "npm ci --legacy-peer-deps"),
+        ("make deploy", "AWS_PROFILE=dev make deploy", "AWS_PROFILE=dev make deploy"),
+    ],
+)
+def test_a_command_that_passes_in_another_form_is_fixed_by_it(
+    tmp_path: Path, failing: str, passing: str, remedy: str
+) -> None:
+    session = told(tmp_path).ran(failing, MODULE, failed=True).ran(passing, "done")
+
+    assert [one.text.splitlines()[-1] for one in found("fixes", session)] == [f"Fixed by `{remedy}`."]
+
+
+def test_an_installation_is_the_fix_also_among_other_commands_and_edits(tmp_path: Path) -> None:
+    session = told(tmp_path).ran("pytest -q", MODULE, failed=True).ran("make lint", "ok")
+    session.ran("pip install redis", "done").edited("app.py", "a", "b").ran("pytest -q", "3 passed")
+
+    assert [one.text.splitlines()[-1] for one in found("fixes", session)] == ["Fixed by `pip install redis`."]
+
+
+@pytest.mark.parametrize("passing", ["git commit --no-verify", "make check --skip-types", "pytest -k fast"])
+def test_a_check_that_no_longer_looks_is_no_fix(tmp_path: Path, passing: str) -> None:
+    failing = " ".join(passing.split()[:2]) if passing.startswith(("git", "make")) else "pytest"
+
+    assert found("fixes", told(tmp_path).ran(failing, MODULE, failed=True).ran(passing, "3 passed")) == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "cargo test rust_options", "cargo test -p core", "npm test -- login", "npm run test:unit", "go test ./api",
+        "make test-unit", "pytest login", "cargo fmt --all",
+    ],
+)  # fmt: skip
+def test_a_part_of_the_suite_does_not_run_the_tests(tmp_path: Path, part: str) -> None:
+    for name in ("Cargo.toml", "go.mod", "Makefile"):
+        (tmp_path / name).touch()
+    (tmp_path / "package.json").write_text('{"scripts": {"test": "x", "test:unit": "x"}}')
+
+    texts = [one.text for one in found("commands", told(tmp_path).ran(part, "3 tests passed"))]
+
+    assert not any("runs the tests" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("command", "purpose"),
+    [
+        ("cargo test --workspace", "runs the tests"),
+        ("go test ./...", "runs the tests"),
+        ("npm test", "runs the tests"),
+        ("cargo fmt --check", "checks style"),
+        ("cargo fmt", "formats the code"),
+    ],
+)
+def test_the_whole_suite_and_a_check_are_named_for_what_they_do(tmp_path: Path, command: str, purpose: str) -> None:
+    for name in ("Cargo.toml", "go.mod"):
+        (tmp_path / name).touch()
+    (tmp_path / "package.json").write_text('{"scripts": {"test": "x"}}')
+
+    assert [one.text for one in found("commands", told(tmp_path).ran(command, "ok 3 tests passed"))] == [
+        f"`{command}` {purpose} here"
+    ]
+
+
+def test_what_the_agent_says_about_its_own_work_is_no_decision(tmp_path: Path) -> None:
+    own = told(tmp_path).said("I deliberately left the old handler alone, because nobody asked for it.").asked("ok")
+    projects = told(tmp_path).said("We decided on SQLite for the queue, because it runs offline.").asked("ok")
+
+    assert found("decisions", own) == []
+    assert len(found("decisions", projects)) == 1
+
+
+@pytest.mark.parametrize(
     ("error", "between", "said"),
     [
         (MODULE, [], ""),
@@ -355,11 +429,11 @@ def test_a_decision_that_the_person_overruled_is_not_proposed(tmp_path: Path, an
 def test_of_several_decisions_about_one_thing_the_last_stands(tmp_path: Path) -> None:
     session = told(tmp_path)
     session.said("I chose Redis for the job queue, because it is fast.").asked("Does it run offline?")
-    session.said("I kept the names of the tables, so that reports keep working.").asked("Fine.")
+    session.said("We kept the names of the tables, so that reports keep working.").asked("Fine.")
     session.said("I chose SQLite for the job queue rather than Redis, because it runs offline.")
 
     assert [one.text for one in found("decisions", session)] == [
-        "I kept the names of the tables, so that reports keep working.",
+        "We kept the names of the tables, so that reports keep working.",
         "I chose SQLite for the job queue rather than Redis, because it runs offline.",
     ]
 

@@ -42,9 +42,9 @@ PROMPTS_TO_TAKE_BACK = 2
 NEGATION = re.compile(r"\b(?:not|no|never|without|stop|avoid|cannot|\w+n['’]?t)\b", re.IGNORECASE)
 
 PROMPT_NOTE = (
-    "Perhaps meant to last beyond this task: {quotes}. If so, call `remember` once per point: `text` = the point in "
-    "words that stand alone (name the subject, keep the reason), `said` = the person's words, copied. If it is only "
-    "for this task, or already in a rules file, ignore this note and do not mention it."
+    "Perhaps meant to last beyond this task: {quotes}. If so, call `remember` once per point (`text`: stands alone, "
+    "with subject and reason; `said`: the user's words, copied). If it is only for this task or a rules file says it, "
+    "ignore this and do not mention it."
 )
 FINDING_NOTE = (
     "{occasion} If you found out what the next session should know (a cause, the command that works, a fact about the "

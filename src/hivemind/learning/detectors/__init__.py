@@ -22,7 +22,7 @@ DETECTORS: dict[str, Detector] = {
     "corrections": corrections,
     "decisions": decisions,
 }
-VERSION = 3
+VERSION = 4
 """Increase it when detectors find more; sessions are then read again."""
 
 

@@ -27,7 +27,8 @@ PURPOSES = {
     TESTS: re.compile(r"\b(?:tests?|pytest|vitest|jest|nox|tox|ctest)\b"),
     "fixes style": re.compile(r"\b(?:lint|eslint|biome|ruff|clippy)\S*(?:\s.*)?(?::|--|-)fix\b"),
     "checks style": re.compile(
-        r"\b(?:lint|ruff check|eslint|biome|clippy|golangci-lint|vet|pre-commit)\b|\b(?:fmt|format)\S*check"
+        r"\b(?:lint|ruff check|eslint|biome|clippy|golangci-lint|vet|pre-commit)\b"
+        r"|\b(?:fmt|format|gofmt|prettier)\b(?=.*check)(?:\S*check)?"
     ),
     "formats the code": re.compile(r"\b(?:fmt|format|prettier|gofmt)\b"),
     "checks types": re.compile(r"\b(?:typecheck|type-check|tsc|mypy|pyright|check-types)\b"),
@@ -39,6 +40,11 @@ PARTICULAR = re.compile(
     r"|\s(?!\./\.\.\.)\S*/|\d{3,}|_\w+_"
 )
 """Commands about one file, one test or one machine; they do not show how things are done in the repository."""
+WHOLE = re.compile(
+    r"(?:\s+(?:--(?:workspace|all|all-targets|all-features|all-files|release|verbose|quiet|silent|check|fix|recursive|ci|run"
+    r"|parallel|no-cov|noEmit|locked|frozen)|-[qvrw]+|run|\./\.\.\.|\.|-- -D warnings))*\Z"
+)
+"""What may follow the name of the task: options after which it still works on everything."""
 NO_WORK = re.compile(
     r"(?:\A|\s)(?:--?version|version|-[vV]|--?help|help|-h|which|where|linters|list|ls|info|env)(?:\s|\Z)"
     r"|--?(?:dry-run|no-run|collect-only|list-tests|listTests|exec(?:=|\s)true|print-config|show-\w+)\b"
@@ -91,7 +97,7 @@ def commands(view: SessionView) -> Iterator[Proposal]:
     for purpose, pattern in PURPOSES.items():
         runs_by_place: dict[Workplace, list[SessionRun]] = defaultdict(list)
         for run in view.runs:
-            if _is_general(run) and _match_purpose(run.command) is pattern and _did_its_work(run, purpose):
+            if _is_general(run) and _match_purpose(run.command) is pattern and _did_its_work(run, purpose, pattern):
                 place = _find_workplace(view, run)
                 if place:
                     runs_by_place[place].append(run)
@@ -157,8 +163,13 @@ def _shorten(command: str) -> str:
     return LONG_TEST_SCRIPT.sub(r"\1 ", command)
 
 
-def _did_its_work(run: SessionRun, purpose: str) -> bool:
-    if NO_WORK.search(run.command):
+def _did_its_work(run: SessionRun, purpose: str, pattern: re.Pattern[str]) -> bool:
+    """Whether a run did the whole of its task: with a filter, a path or one package it did a part."""
+    task = pattern.search(run.command)
+    rest = run.command[task.end() :] if task else ""
+    # `test:unit` is a part of the tests; `build:prod` is a build.
+    is_whole = WHOLE.match(rest if purpose == TESTS else re.sub(r"\A\S+", "", rest))
+    if NO_WORK.search(run.command) or not is_whole:
         return False
     # A filter keeps the line that counts the tests, but hides whether a linter or a build complained.
     return bool(TESTS_RAN.search(run.step.output)) if purpose == TESTS else not HIDES_OUTPUT.search(run.step.command)

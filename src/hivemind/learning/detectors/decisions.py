@@ -10,7 +10,9 @@ from hivemind.model.session import Observation, ObservationKind
 from hivemind.text.commit_messages import FIX, TRIVIAL, extract_reasons
 
 CHOICE = re.compile(
-    r"\b(?:I|we) (?:chose|decided|opted|went with|kept|settled on|picked|deliberately|intentionally|avoided)\b"
+    r"\bwe (?:chose|decided|opted|went with|kept|settled on|picked|deliberately|intentionally|avoided)\b"
+    # "I deliberately left that alone" is about the agent's own work.
+    r"|\bI (?:chose|opted for|went with|settled on|picked|decided (?:on|against|to use))\b"
     r"|\A\W*(?:decision|design decision|rationale|trade-?off)\b[^:]{0,30}:",
     re.IGNORECASE,
 )

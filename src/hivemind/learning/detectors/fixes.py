@@ -1,13 +1,14 @@
-"""Detects fixes: a command failed, files were edited or one other command ran, and the same command passed."""
+"""Detects fixes: a command failed and passed later, by an installation, a service, another option or an edit."""
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import PurePath
 
 from hivemind.learning.session_view import SessionView, make_source, split_sentences
 from hivemind.model.claim import Proposal
-from hivemind.model.commands import SessionRun, extract_command, find_fixes, find_purposes
+from hivemind.model.commands import ASSIGNMENT, SessionRun, extract_command, find_fixes, find_purposes
 from hivemind.model.memory import Kind
 from hivemind.model.session import Observation
 from hivemind.text import cues
@@ -69,19 +70,40 @@ CHECKS = {"test", "lint", "types"}
 """Purposes of commands that only look at the code; they change nothing that could make another command pass."""
 
 
+PREPARATION = re.compile(
+    r"\b(?:install|add|sync|tidy|restore|bootstrap|setup|migrate|upgrade|up|start|enable|login|init|pull|generate|chmod)\b"
+)
+"""Words of commands that prepare something: an installation, a service, a schema, generated code."""
+EVASION = re.compile(r"--(?:no-verify|force|skip\S*|ignore\S*|exclude\S*|no-fail\S*)|\s-(?:f|k)\b")
+"""Options that keep a check from looking; a command that passes because of one is not fixed."""
+
+
 def fixes(view: SessionView) -> Iterator[Proposal]:
-    """Propose each failure that was fixed in the session, with what the agent said was wrong."""
-    for failure, success in find_fixes(view.runs):
+    """Propose each failure that was fixed in the session, with the command that fixed it or what the agent said."""
+    for failure, success in (*find_fixes(view.runs), *_find_other_forms(view)):
         yield from _propose(view, failure, success)
+
+
+def _find_other_forms(view: SessionView) -> Iterator[tuple[SessionRun, SessionRun]]:
+    """Find each command that failed and whose next run, with another option and no edit in between, passed."""
+    last_runs: dict[tuple[str, ...], SessionRun] = {}
+    for run in view.runs:
+        name = tuple(word for word in run.command.split() if not word.startswith("-"))
+        before = last_runs.get(name)
+        last_runs[name] = run
+        if before and before.has_failed and not run.has_failed and before.command != run.command:
+            is_longer = len(run.command) > len(before.command)
+            if is_longer and not EVASION.search(run.command) and not view.list_edits(before.index, run.index):
+                yield before, run
 
 
 def _propose(view: SessionView, failure: SessionRun, success: SessionRun) -> Iterator[Proposal]:
     edits = view.list_edits(failure.index, success.index)
-    if not edits:
+    if not edits or _find_preparation(view, failure, success):
         yield from _propose_remedy(view, failure, success)
         return
     files = view.list_files(edits)
-    error = _find_error(failure.step.output)
+    error = _find_error(failure.step.output) or _find_stated_error(failure.step.output)
     cause = _find_explanation(view, failure, edits)
     if not files or len(files) > MOST_FILES or not error or not cause or UNFINISHED_EDIT.search(error):
         return
@@ -115,8 +137,19 @@ def _propose_remedy(view: SessionView, failure: SessionRun, success: SessionRun)
     )
 
 
+def _find_preparation(view: SessionView, failure: SessionRun, success: SessionRun) -> SessionRun | None:
+    """Return the command in between that installed, started or prepared something; none if there are several."""
+    runs = [run for run in view.runs if failure.index < run.index < success.index and not run.has_failed]
+    preparations = {run.command: run for run in runs if PREPARATION.search(run.command)}
+    return next(iter(preparations.values())) if len(preparations) == 1 else None
+
+
 def _find_remedy(view: SessionView, failure: SessionRun, success: SessionRun) -> SessionRun | None:
-    """Return the only command that ran in between; none if it failed, changes nothing, or others may have run."""
+    """Return the command that made it pass: a preparation, another form of it, or the only one that ran in between."""
+    if preparation := _find_preparation(view, failure, success):
+        return preparation
+    if failure.command != success.command or _has_new_variable(failure, success):
+        return replace(success, command=success.step.command.strip())
     runs = [run for run in view.runs if failure.index < run.index < success.index]
     # Several commands in one line are no run, and any of them may have been the remedy.
     lines = (step.command for step in view.steps[failure.index + 1 : success.index] if step.command)
@@ -124,6 +157,11 @@ def _find_remedy(view: SessionView, failure: SessionRun, success: SessionRun) ->
         return None
     is_check = CHECKS.intersection(find_purposes(runs[-1].command))
     return None if runs[-1].has_failed or is_check else runs[-1]
+
+
+def _has_new_variable(failure: SessionRun, success: SessionRun) -> bool:
+    """Whether the same command passed with an environment variable that it did not have before."""
+    return bool(ASSIGNMENT.match(success.step.command)) and not ASSIGNMENT.match(failure.step.command)
 
 
 def _find_stated_error(output: str) -> str:
