@@ -48,6 +48,15 @@ def test_uninstalling_removes_the_folders_that_installing_made_and_no_others(use
     assert not (user / ".cursor").exists()
 
 
+def test_learning_with_the_persons_own_agent_is_offered_once_with_its_cost(user: Path) -> None:
+    first, again = run("install", "claude-code", "--yes"), run("install", "claude-code", "--yes")
+
+    assert "learn --with claude" in first.output
+    assert "15,000 tokens" in first.output
+    assert "learn --with" not in again.output
+    assert "learn --with" not in run("install", "cursor", "--yes").output
+
+
 def test_agents_on_the_machine_are_connected_shown_first_and_taken_back(user: Path) -> None:
     before = files(user)
 

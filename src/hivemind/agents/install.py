@@ -28,6 +28,7 @@ from hivemind.agents.config_entries import (
     plan_changes,
 )
 from hivemind.agents.file_changes import Purpose, read_file
+from hivemind.agents.headless import HEADLESS_AGENTS
 from hivemind.agents.slash_commands import SKILL, SKILL_FIELDS, TOML, TOML_FIELDS, build_command_files
 from hivemind.context import Context
 from hivemind.errors import HivemindError, InvalidInput
@@ -148,6 +149,19 @@ class Agents:
         place, launch = _make_target(project), _build_launch(self._context.settings.home)
         server_problems = _list_problems(_try_server(launch))
         return tuple(_check(entry, place, launch, server_problems) for entry in connections)
+
+    def describe_learning(self, connections: Iterable[Connection]) -> str:
+        """Return one sentence that offers to learn with an agent, and its cost; empty if none of them can be asked."""
+        # Their commands have the name of the agent, or its beginning: `claude`.
+        names = (name for connection in connections for name in HEADLESS_AGENTS if connection.agent.startswith(name))
+        name = next(names, "")
+        daily = self._context.settings.learn_with_daily
+        return (
+            f"Off unless you ask: 'hivemind learn --with {name}' lets {HEADLESS_AGENTS[name].title} read a finished"
+            f" session for lessons, at most 15,000 tokens each and {daily} sessions a day."
+            if name
+            else ""
+        )
 
     def list_connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """List the agents on this machine: those that are connected, and those that are not."""

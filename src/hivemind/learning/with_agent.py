@@ -21,6 +21,7 @@ from hivemind.store.projections import sessions
 from hivemind.text.clean import first_line, neutralise
 from hivemind.text.excluded_text import normalise
 from hivemind.text.fence import wrap_in_fence
+from hivemind.text.prose import split_typed
 from hivemind.text.untrusted import parse_json_prefix
 
 LONGEST_SESSION = 60_000
@@ -217,6 +218,12 @@ def _make_proposal(item: dict[str, Any], view: SessionView, detector: str) -> Pr
     )
 
 
+def _read_own_words(step: Observation) -> str:
+    """Return what was said or run at a step; of a prompt, what the person typed themselves."""
+    is_prompt = step.seen is ObservationKind.PROMPT
+    return " ".join(split_typed(step.text)) if is_prompt else step.text or step.command
+
+
 def _find_quoted_step(quote: str, steps: Sequence[Observation]) -> Observation | None:
     """Find the step whose words are quoted, a person's before an agent's."""
     words = normalise(quote)
@@ -227,6 +234,6 @@ def _find_quoted_step(quote: str, steps: Sequence[Observation]) -> Observation |
     in_order = sorted(messages, key=lambda step: step.seen is not ObservationKind.PROMPT)
     commands = [step for step in steps if step.command]
     quoting_steps = (
-        step for step in (*in_order, *commands) if not step.subagent and words in normalise(step.text or step.command)
+        step for step in (*in_order, *commands) if not step.subagent and words in normalise(_read_own_words(step))
     )
     return next(quoting_steps, None)

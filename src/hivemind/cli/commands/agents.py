@@ -56,6 +56,7 @@ def install(
     hivemind install claude-code codex
     hivemind install --plugin hivemind-plugin
     """
+    is_new = False
     with open_mind() as mind:
         if plugin:
             paths = mind.agents.write_plugin(plugin)
@@ -65,11 +66,14 @@ def install(
         _show_plan(connections, if_empty="is connected already", is_exact=dry_run, is_asked=not yes)
         if not dry_run:
             _confirm_plan(connections, "Make these changes?", yes=yes)
+            is_new = any(connection.plan.changes for connection in connections)
             connections = mind.agents.check(mind.agents.apply(connections), project=project)
         works = "" if dry_run else "is connected: hook and server were tried and work"
         _report(connections, works, "is not connected")
         if works and connections:
             note("To learn from past sessions and commits, run: hivemind import")
+            if is_new and (offer := mind.agents.describe_learning(connections)):
+                note(offer)
 
 
 @commands.command("uninstall")
