@@ -242,3 +242,13 @@ def test_what_nobody_judged_is_proposed(project: Path, monkeypatch: pytest.Monke
         report = mind.learning.learn(SESSION)
 
     assert report.proposed == 1
+
+
+def test_erasing_a_memory_erases_the_note_that_quoted_it(home: Path) -> None:
+    prompt(RULE)
+    memory = remember(RULE, said=RULE)
+
+    erased = run("erase", memory.id, "--yes")
+
+    assert "remains" not in erased.output
+    assert RULE.encode() not in (home / "memory.db").read_bytes()

@@ -20,6 +20,7 @@ from hivemind.erase.sweep import UNREADABLE_BACKUP, drop_entries, erase, make_er
 from hivemind.errors import InvalidInput, StoreError
 from hivemind.model.erasure import ErasedLocation, Erasure, Mention, Mentions, MentionSort
 from hivemind.model.events import (
+    AgentAsked,
     Event,
     Fact,
     MemoriesRecalled,
@@ -288,7 +289,7 @@ def _classify_entry(fact: Fact) -> tuple[MentionSort, str]:
     match fact:
         case ObservationMade():
             return MentionSort.OBSERVATION, ""
-        case MemoriesRecalled():
+        case MemoriesRecalled() | AgentAsked():
             return MentionSort.QUESTION, ""
         case WriteRefused():
             return MentionSort.RECORD, ""

@@ -178,7 +178,8 @@ def _list_outside(erased_memories: list[Memory], quotation: Quotation) -> Iterat
     places = [
         (f"{source.actor or 'agent'} transcript", f"session {source.session_id}")
         for source in sources
-        if source.session_id
+        # The person's words stand in the transcript of the agent, which is another source.
+        if source.session_id and not source.is_quotation
     ]
     places += [
         (source.file, f"lines {(LINE_NUMBERS.fullmatch(source.lines) and source.lines) or 'unknown'}")

@@ -92,7 +92,7 @@ BEGIN SELECT RAISE(ABORT, 'a chain never changes whether it is shared'); END;
 TABLES = ("devices", "events", "bodies", "absent", "erased")
 """In the order of their foreign keys."""
 
-REPEATING_FACTS = ("observation.made", "memories.recalled", "write.refused")
+REPEATING_FACTS = ("observation.made", "memories.recalled", "agent.asked", "write.refused")
 """Facts whose content may repeat a memory's text, and is erased with it."""
 REPEATING = f"fact IN {REPEATING_FACTS}"
 PATTERNS_PER_STATEMENT = 50
@@ -109,10 +109,10 @@ SELECT_ENTRIES = (
 )
 JSON_VALUES = "(SELECT value FROM json_each(?))"
 IN_SIGHT = (
-    f"{EVENT_VISIBLE} AND NOT (e.fact = 'memories.recalled'"
+    f"{EVENT_VISIBLE} AND NOT (e.fact IN ('memories.recalled', 'agent.asked')"
     f" AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = e.session AND NOT {SESSION_VISIBLE}))"
 )
-"""Matches entries of no other repository. A recall has user scope wherever it was asked, so its session decides."""
+"""Matches entries of no other repository. Receipts have user scope, so their session decides."""
 
 PROGRESS_STEP = 1_000
 """Entries between two progress reports."""
