@@ -49,7 +49,10 @@ def test_every_setting_has_a_meaning_and_counts_from_the_environment_unless_it_g
     samples: dict[type, tuple[str, object]] = {bool: ("yes", True), int: ("3", 3), str: ("other", "other")}
     names = [field.name for field in fields(Settings) if field.name != "home"]
     usual = Settings.load({})
-    wanted = {name: samples[type(getattr(usual, name))] for name in names} | {"unasked": ("nothing", "nothing")}
+    wanted = {name: samples[type(getattr(usual, name))] for name in names} | {
+        "unasked": ("nothing", "nothing"),
+        "hear": ("off", "off"),
+    }
 
     loaded = Settings.load({f"HIVEMIND_{name.upper()}": written for name, (written, _) in wanted.items()})
 

@@ -55,7 +55,7 @@ def test_the_page_of_a_session_begins_with_its_digest(page: Page) -> None:
 
     expect(page.locator("h1")).to_have_text(TASK)
     expect(page.locator("main h2").locator("visible=true")).to_have_text(
-        ["Then asked for", "Conclusions", "Failed, then passed", "Dead ends", "Done", "Open", "Steps", "Learned 1"]
+        ["Then asked for", "Conclusions", "Failed, then passed", "Dead ends", "Done", "Open", "Steps", "Learned 2"]
     )
     expect(parts.nth(0)).to_contain_text(LATER_REQUEST)
     expect(parts.nth(2)).to_contain_text("KeyError: 'message_id' → pip install harbour-mail")
