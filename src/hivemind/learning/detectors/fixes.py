@@ -92,8 +92,10 @@ def _find_other_forms(view: SessionView) -> Iterator[tuple[SessionRun, SessionRu
         before = last_runs.get(name)
         last_runs[name] = run
         if before and before.has_failed and not run.has_failed and before.command != run.command:
+            # Options of a test or a linter choose what is looked at.
+            is_check = EVASION.search(run.command) or CHECKS.intersection(find_purposes(run.command))
             is_longer = len(run.command) > len(before.command)
-            if is_longer and not EVASION.search(run.command) and not view.list_edits(before.index, run.index):
+            if is_longer and not is_check and not view.list_edits(before.index, run.index):
                 yield before, run
 
 
