@@ -1,18 +1,14 @@
-"""One line for an agent's status bar: memories here, told this session, in doubt, waiting for review.
+"""One line for an agent's status bar: memories here; told, heard and guarded this session; in doubt; to review.
 
-Agents run this file by its path, ``python -I …/statusline.py [--home DIR]``, at every change of the screen. So it loads
+Agents run it as ``python -I …/entrypoints/statusline.py [--home DIR]`` at every change of the screen. So it loads
 neither the command line nor the store, but the one module that has the queries.
 """
 
 import os
 import sys
 
-if not __package__:
-    # Appended, so that no file in that directory can replace a module of the standard library.
-    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from hivemind.paths import data_directory
-from hivemind.store.counts import read_counts
+from hivemind.store.statusline_counts import read_counts
 
 MAX_PAYLOAD_CHARACTERS = 1 << 20
 
@@ -39,13 +35,10 @@ def describe(payload: str, directory: str) -> str:
     # A status bar has no room for details; the doctor has.
     if counts is None:
         return "hivemind: cannot read the store; run 'hivemind doctor'"
-    memory_count, told_count, doubtful_count, waiting_count = counts
-    parts = [f"{memory_count:,} {'memory' if memory_count == 1 else 'memories'}"]
-    parts += [f"{told_count} told"] if told_count else []
-    parts += [f"{doubtful_count} in doubt"] if doubtful_count else []
-    parts += [f"{waiting_count} to review"] if waiting_count else []
-    return f"hivemind: {' · '.join(parts)}"
-
-
-if __name__ == "__main__":
-    main()
+    memory_count, waiting_count, told_count, doubtful_count, guard_count, heard_count = counts
+    parts = [
+        (told_count, "told"), (heard_count, "heard"), (guard_count, "guarded"), (doubtful_count, "in doubt"),
+        (waiting_count, "to review"),
+    ]  # fmt: skip
+    memories = f"{memory_count:,} {'memory' if memory_count == 1 else 'memories'}"
+    return f"hivemind: {' · '.join([memories, *(f'{count} {what}' for count, what in parts if count)])}"
