@@ -138,7 +138,7 @@ def test_every_answer_carries_the_policy(viewer: Viewer, path: str) -> None:
 
 
 def test_the_cookie_is_strict_and_out_of_reach_and_a_link_lets_in_once(viewer: Viewer) -> None:
-    code = viewer.links.new()
+    code = viewer.make_code()
 
     looked = viewer.ask("GET", f"/login?code={code}", cookie=None)
     first = viewer.ask("POST", "/login", {"code": code}, cookie=None)
@@ -168,7 +168,7 @@ def behind(site: Site) -> Iterator[Viewer]:
         port = listening.getsockname()[1]
         site = dataclasses.replace(site, origins=frozenset({f"http://127.0.0.1:{port}"}))
         stop = serving(build(site), listening)
-        yield Viewer(port=port, links=None, demo=None, site=site, cookie="x")  # type: ignore[arg-type]
+        yield Viewer(port=port, codes=set(), demo=None, site=site, cookie="x")  # type: ignore[arg-type]
         stop()
 
 

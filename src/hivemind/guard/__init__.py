@@ -1,0 +1,1 @@
+"""Guards: reviewed memories that a person lets ask or refuse before an agent acts."""

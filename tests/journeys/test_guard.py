@@ -1,0 +1,215 @@
+"""A rule with teeth: a person guards a memory, and a real hook process asks or refuses before the agent acts."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hivemind.paths import data_directory
+from tests.command_line import run, run_json
+from tests.journeys.test_first_examples import run_hook
+
+RULE = "We use pnpm, not npm"
+
+
+@pytest.fixture(autouse=True)
+def project(make_repository: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = make_repository("project")
+    monkeypatch.chdir(root)
+    return root
+
+
+def before(command: str, agent: str = "claude-code", event: str = "PreToolUse", **payload: Any) -> dict[str, Any]:
+    tool = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": command}
+    reply = run_hook(agent, event, **{"session_id": "s1", **tool, **payload})
+    answer: dict[str, Any] = json.loads(reply) if reply else {}
+    return answer
+
+
+def guard(*options: str, text: str = RULE) -> str:
+    memory_id = str(run_json("remember", text, "--kind", "convention")["id"])
+    run("guard", memory_id, "--yes", *options)
+    return memory_id[:8]
+
+
+def test_a_guard_refuses_a_call_with_the_memory_as_the_reason_and_names_the_override() -> None:
+    short_id = guard("--answer", "deny")
+
+    decision = before("cd web && sudo npm install")["hookSpecificOutput"]
+
+    assert decision["permissionDecision"] == "deny"
+    assert RULE in decision["permissionDecisionReason"]
+    assert f"hivemind guard {short_id} --pause 1h" in decision["permissionDecisionReason"]
+    assert before("pnpm install") == {}
+    assert before("git commit -m 'npm install'") == {}
+
+
+def test_the_person_reads_the_rule_and_what_was_refused_also_where_the_agent_cannot_ask(project: Path) -> None:
+    (project / "dist").mkdir()
+    short_id = guard("--answer", "deny", text="Never edit generated files in `dist/`")
+    change = {"file_path": str(project / "dist" / "app.js"), "content": "new\n"}
+
+    message = before("", tool_name="Write", tool_input=change)["systemMessage"]
+
+    assert "refused dist/app.js" in message
+    assert "Never edit generated files" in message
+    assert f"hivemind guard {short_id} --pause 1h" in message
+    guard()
+    assert "systemMessage" not in before("npm install")
+    assert RULE in before("npm install", "codex")["systemMessage"]
+
+
+def test_the_override_lets_the_call_pass_and_only_a_person_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    short_id = guard("--answer", "deny")
+    assert before("npm install")
+
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert run("guard", short_id, "--pause", "1h").exit_code == 4
+    assert before("npm install")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    monkeypatch.delenv("CLAUDECODE")
+    run("guard", short_id, "--pause", "1h")
+
+    assert "permissionDecision" not in before("npm install").get("hookSpecificOutput", {})
+
+
+def test_a_guard_refuses_every_time_though_a_note_is_told_once() -> None:
+    guard("--answer", "deny")
+
+    for _ in range(3):
+        assert before("npm install")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert run_json("guard")[0]["acts"] == 3
+    memory_id = run_json("guard")[0]["memory"]["id"]
+    assert run_json("explain", memory_id)["guard"]["acts"] == 3
+    assert run("explain", memory_id).output.count("\trefused: npm install\t") == 3
+
+
+def test_a_paused_guard_says_so_when_it_is_checked_and_how_the_pause_ends() -> None:
+    short_id = guard("--answer", "deny")
+
+    paused = run("guard", short_id, "--pause", "1h")
+
+    assert "--pause 0" in paused.stderr
+    assert "paused until" in run("guard", "--check", "npm install").output
+    assert "--pause 1h" in run("guard", short_id, "--pause", "0").stderr
+
+
+def test_what_a_change_of_a_guard_does_not_name_stays_as_it_was() -> None:
+    short_id = guard("--command", "npm install", "--until", "6w")
+    ends_at = run_json("guard")[0]["guard"]["ends_at"]
+
+    report = run_json("guard", short_id, "--answer", "deny")["guard"]
+    assert (report["trigger"]["commands"], report["answer"], report["ends_at"]) == (["npm install"], "deny", ends_at)
+
+    report = run_json("guard", short_id, "--until", "never")["guard"]
+    assert (report["trigger"]["commands"], report["answer"], report["ends_at"]) == (["npm install"], "deny", "")
+
+
+def test_a_guard_that_asks_lets_the_client_ask_and_never_allows() -> None:
+    guard()
+
+    assert before("npm run build")["hookSpecificOutput"]["permissionDecision"] == "ask"
+
+
+def test_a_guard_on_files_acts_before_an_edit(project: Path) -> None:
+    (project / "dist").mkdir()
+    (project / "dist" / "app.js").write_text("old\n")
+    guard("--answer", "deny", text="Never edit generated files in `dist/`")
+
+    def edit(file: str) -> dict[str, Any]:
+        change = {"file_path": str(project / file), "old_string": "old", "new_string": "new"}
+        return before("", tool_name="Edit", tool_input=change)
+
+    assert edit("dist/app.js")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert edit("README.md") == {}
+    assert before("sed -i s/old/new/ dist/app.js")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert before("sed -n s/old/new/p dist/app.js") == {}
+
+
+def test_a_reminder_is_told_once_in_a_session() -> None:
+    guard("--command", "make deploy", "--answer", "remind", text="Friday is not a day for deployments")
+
+    told = before("make deploy")["hookSpecificOutput"]
+
+    assert "Friday is not a day" in told["additionalContext"]
+    assert "permissionDecision" not in told
+    assert before("make deploy") == {}
+
+
+def test_a_reminder_about_a_file_is_announced_as_one_before_an_edit(project: Path) -> None:
+    guard("--file", "dist/**", "--answer", "remind", text="The bundle is made by the build")
+    change = {"file_path": str(project / "dist" / "app.js"), "content": "new\n"}
+
+    assert before("", tool_name="Write", tool_input=change)["systemMessage"].endswith("before this edit")
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [(("forget",), False), (("edit", "--expires", "2020-01-01"), False), (("edit", "--verify-by", "2020-01-01"), True)],
+)
+def test_a_guard_whose_memory_is_over_tells_the_agent_nothing_and_the_person_once(
+    command: tuple[str, ...], says: bool
+) -> None:
+    short_id = guard("--answer", "deny")
+    assert before("npm install")["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+    run(command[0], short_id, *command[1:])
+    first, second = before("npm install"), before("npm install")
+
+    assert ("hookSpecificOutput" in first) is says
+    assert f"the guard {short_id} did not act" in first["systemMessage"]
+    assert second == {}
+
+
+def test_an_agent_that_takes_no_context_before_a_call_is_refused_all_the_same() -> None:
+    guard("--answer", "deny")
+    payload = {"tool_name": "run_shell_command"}
+
+    assert before("npm install", "qwen", **payload)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert before("ls", "qwen", **payload) == {}
+
+
+def test_the_first_call_of_an_agent_that_is_briefed_there_is_guarded_too() -> None:
+    guard("--answer", "deny")
+    call = {"preToolUse": {"toolName": "execute_command", "parameters": {"command": "npm install"}}}
+    payload: dict[str, Any] = {
+        "hook_event_name": "",
+        "hookName": "tool_call",
+        "taskId": "t1",
+        "workspaceRoots": [str(Path.cwd())],
+        **call,
+    }
+
+    assert before("npm install", "cline", **payload).get("cancel") is True
+
+
+def test_an_error_of_ours_blocks_nobody(project: Path) -> None:
+    guard("--answer", "deny")
+    before("npm install")
+    (Path(data_directory(os.environ)) / "memory.db").write_bytes(b"not a database, at all, for sure" * 400)
+    payload = {"session_id": "s1", "cwd": str(project), "tool_name": "Bash", "tool_input": {"command": "npm install"}}
+
+    process = subprocess.run(
+        [sys.executable, "-m", "hivemind.entrypoints.hook", "claude-code", "PreToolUse"],
+        input=json.dumps(payload), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (process.returncode, process.stdout) == (0, "")
+
+
+def test_a_call_that_no_guard_concerns_loads_no_parser(project: Path) -> None:
+    guard("--answer", "deny")
+    before("ls")
+    payload = {"session_id": "s1", "cwd": str(project), "tool_name": "Bash"}
+
+    def list_modules(command: str) -> str:
+        call = json.dumps(payload | {"tool_input": {"command": command}})
+        arguments = [sys.executable, "-X", "importtime", "-m", "hivemind.entrypoints.hook", "claude-code", "PreToolUse"]
+        return subprocess.run(arguments, input=call, capture_output=True, text=True, check=True).stderr
+
+    assert "apsw" not in list_modules("git status && pytest -q")
+    assert "tree_sitter" in list_modules("npm install")
