@@ -5,11 +5,13 @@ python -m lab.benchmarks.start [--save]
 
 import importlib.util
 import json
+import os
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,13 +21,13 @@ from hivemind import Hivemind
 from hivemind.model.memory import Kind
 from hivemind.settings import Settings
 from lab.benchmarks import results
-from lab.benchmarks.measure import BARE, cpu_of, cpu_once
+from lab.benchmarks.measure import BARE, cpu_of, cpu_once, read_cpu_of
 
 PAYLOAD = b'{"session_id":"s","cwd":"/tmp","hook_event_name":"PostToolUse","tool_name":"Bash",'
 PAYLOAD += (
     b'"tool_input":{"command":"pytest -q"},"tool_response":{"stdout":"' + b"ok " * 1200 + b'"},"tool_use_id":"t1"}'
 )
-HOOK = str(Path(str(hivemind.__file__)).parent / "hook.py")
+HOOK = str(Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py")
 CLI = "from hivemind.__main__ import main; main()"
 START = b'{"session_id":"s","cwd":"/","hook_event_name":"SessionStart","source":"compact"}'
 STOP = b'{"session_id":"s","cwd":"/","hook_event_name":"Stop"}'
@@ -41,6 +43,8 @@ TASK = PROMPT.replace(
     b" settings of the article group. Don't forget the gift wrapping surcharge, which isn't discounted.",
 )
 """Long enough to be searched by meaning, if there is a memory that the session was not given yet."""
+SERVER_RUNS = 20
+SERVER_LOAD_SECONDS = 3
 LIST_TOOLS = (
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n'
     b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n'
@@ -59,9 +63,13 @@ def main() -> None:
             cost = cpu_of(command, stdin=stdin, environ=environ)
             figures[name] = cost
             print(f"{name:<38}{cost:>8.1f}{cost / bare:>8.1f}  {budget}")
-        for name, costs in _speaking(Path(home), environ):
+        actions = _prepare_actions(Path(home))
+        for name, costs in _speaking(actions, environ):
             figures[name] = cost = statistics.median(costs)
             print(f"{name:<38}{cost:>8.1f}{cost / bare:>8.1f}  250 ms")
+        for name, (cost, ratio) in _measure_with_server(actions, environ):
+            figures[name] = cost
+            print(f"{name:<38}{cost:>8.1f}{cost / bare:>8.1f}  30 ms; {ratio:.2f} x the time of a silent hook")
         cost = statistics.median(_mornings(Path(home), environ))
         print(f"{'the same, after a merge of 50 files':<38}{cost:>8.1f}{cost / bare:>8.1f}  400 ms")
     if "--save" in sys.argv:
@@ -79,17 +87,19 @@ def _rows() -> Iterator[tuple[str, list[str], bytes, str]]:
     yield "hook, the end of a session", [*hook, "Stop"], STOP, "3 x bare"
     yield "hivemind mcp, tools listed", [sys.executable, "-P", "-m", "hivemind", "mcp"], LIST_TOOLS, "200 ms"
     yield "hivemind --version", [*cli, "--version"], b"", "60 ms"
-    yield "hivemind remember", [*cli, "remember", "Deploys run on Fridays", "--kind", "decision"], b"", "120 ms"
+    yield "hivemind --help", [*cli, "--help"], b"", "80 ms"
+    yield "hivemind remember", [*cli, "remember", "Deploys run on Fridays", "--kind", "decision"], b"", "80 ms"
+    yield "hivemind", cli, b"", "150 ms"
     yield "hook, session start with the brief", [*hook, "SessionStart"], START, "400 ms"
     yield "hook, a prompt", [*hook, "UserPromptSubmit"], PROMPT, "250 ms"
     yield "hook before an edit, silent", [*hook, "PreToolUse"], EDIT, "3.5 x bare"
     yield "hook before a command, silent", [*hook, "PreToolUse"], COMMAND, "3.5 x bare"
     yield "hook after a failure, silent", [*hook, "PostToolUseFailure"], FAILURE, "3.5 x bare"
-    yield "hivemind recall, by meaning", [*cli, "recall", "when do deploys run"], b"", "350 ms"
+    yield "hivemind recall, by meaning", [*cli, "recall", "when do deploys run"], b"", "180 ms"
 
 
-def _speaking(home: Path, environ: dict[str, str]) -> Iterator[tuple[str, list[float]]]:
-    """Yield the cost of hooks that search by meaning or tell something at an action, each time in a new session."""
+def _prepare_actions(home: Path) -> Path:
+    """Return a repository with a memory for each occasion."""
     root = home / "actions"
     root.mkdir()
     (root / "pay.py").write_text("def charge(card):\n    return card.take()\n")
@@ -98,22 +108,70 @@ def _speaking(home: Path, environ: dict[str, str]) -> Iterator[tuple[str, list[f
         mind.remember("Cards are charged once", kind=Kind.DECISION, links=["pay.py::charge"])
         mind.remember("Use pnpm, not npm", kind=Kind.CONVENTION)
         mind.remember("ECONNREFUSED on port 5432: start the database with make db", kind=Kind.FIX)
-    task = json.loads(TASK)["prompt"]
+    return root
+
+
+def _list_occasions() -> list[tuple[str, str, dict[str, Any]]]:
+    """Return what hooks that search by meaning or tell something at an action are given: name, event and fields."""
     edit = {"file_path": "pay.py", "old_string": "card.take()", "new_string": "card.give()"}
     error = "Exit code 1\nError: connect ECONNREFUSED 127.0.0.1:5432"
-    rows: list[tuple[str, str, dict[str, Any]]] = [
-        ("hook, a task of 60 words", "UserPromptSubmit", {"prompt": task}),
+    failure = {"tool_name": "Bash", "tool_input": {"command": "node a.js"}, "error": error}
+    return [
+        ("hook, a prompt of 5 words", "UserPromptSubmit", {"prompt": json.loads(PROMPT)["prompt"]}),
+        ("hook, a task of 60 words", "UserPromptSubmit", {"prompt": json.loads(TASK)["prompt"]}),
         ("hook before an edit, speaking", "PreToolUse", {"tool_name": "Edit", "tool_input": edit}),
         ("hook before a command, speaking", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "npm i"}}),
-        (
-            "hook after a failure, speaking", "PostToolUseFailure",
-            {"tool_name": "Bash", "tool_input": {"command": "node a.js"}, "error": error},
-        ),
-    ]  # fmt: skip
-    for name, event, fields in rows:
-        command = [sys.executable, "-I", "-S", HOOK, "claude-code", event]
-        payloads = [json.dumps({"session_id": f"{name} {n}", "cwd": str(root), **fields}).encode() for n in range(7)]
-        yield name, [cpu_once(command, payload, environ) for payload in payloads]
+        ("hook after a failure, speaking", "PostToolUseFailure", failure),
+    ]
+
+
+def _speaking(root: Path, environ: dict[str, str]) -> Iterator[tuple[str, list[float]]]:
+    """Yield the cost of hooks that answer by themselves, each time in a new session."""
+    for name, event, fields in _list_occasions():
+        payloads = [_make_payload(root, f"{name} {number}", fields) for number in range(7)]
+        yield name, [cpu_once(_make_hook_command(event), payload, environ) for payload in payloads]
+
+
+def _measure_with_server(root: Path, environ: dict[str, str]) -> Iterator[tuple[str, tuple[float, float]]]:
+    """Yield the CPU of a hook with the server that answers it, and its time as a multiple of that of a silent hook."""
+    command = [sys.executable, "-P", "-m", "hivemind", "mcp"]
+    environ = dict(os.environ) | environ
+    with subprocess.Popen(command, cwd=root, env=environ, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as server:
+        # The first hook that finds it makes it load what answers need.
+        for number in range(3):
+            time.sleep(SERVER_LOAD_SECONDS)
+            _run_hook("UserPromptSubmit", _make_payload(root, f"first {number}", {"prompt": "hello"}), environ)
+        silent = {"tool_name": "Bash", "tool_input": {"command": "git status"}}
+        for name, event, fields in _list_occasions():
+            hooks, own = 0.0, read_cpu_of(server.pid)
+            walls: list[float] = []
+            silent_walls: list[float] = []
+            for number in range(SERVER_RUNS):
+                silent_walls.append(_run_hook("PreToolUse", _make_payload(root, "silent", silent), environ)[1])
+                cpu, wall = _run_hook(event, _make_payload(root, f"server {name} {number}", fields), environ)
+                hooks += cpu
+                walls.append(wall)
+            # The server closes the store after it has answered.
+            time.sleep(1)
+            cost = (hooks + read_cpu_of(server.pid) - own) / SERVER_RUNS
+            yield f"{name}, by a server", (cost, statistics.median(walls) / statistics.median(silent_walls))
+        assert server.stdin is not None
+        server.stdin.close()
+
+
+def _run_hook(event: str, payload: bytes, environ: dict[str, str]) -> tuple[float, float]:
+    """Return the CPU and wall milliseconds of one hook."""
+    start = time.perf_counter()
+    cpu = cpu_once(_make_hook_command(event), payload, environ)
+    return cpu, (time.perf_counter() - start) * 1000
+
+
+def _make_hook_command(event: str) -> list[str]:
+    return [sys.executable, "-I", "-S", HOOK, "claude-code", event]
+
+
+def _make_payload(root: Path, session: str, fields: dict[str, Any]) -> bytes:
+    return json.dumps({"session_id": session, "cwd": str(root), **fields}).encode()
 
 
 def _mornings(home: Path, environ: dict[str, str], times: int = 5) -> Iterator[float]:

@@ -1,8 +1,7 @@
 """The hook that agents run on every event, with the payload on standard input; it never disturbs the agent.
 
 ``hivemind-hook [--home DIR] AGENT EVENT`` redacts, appends one line to the spool, answers events that take an answer,
-and exits 0, whatever happens and within two seconds. Agents run this file by its path, ``python -I -S …/hook.py``,
-because a console script or ``python -m`` would load more modules first.
+and exits 0, whatever happens and within two seconds. Agents run it as ``python -I -S …/entrypoints/hook.py``.
 """
 
 import _thread
@@ -10,23 +9,20 @@ import os
 import sys
 import time
 
-if not __package__:
-    # Appended, so that no file in that directory can replace a module of the standard library.
-    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from hivemind.agents.callers import (
     AFTER_CALL_EVENTS,
     BEFORE_CALL_EVENTS,
     BRIEFED_LATE,
     CONTEXT_EVENTS,
     END_EVENTS,
+    TRANSCRIBED,
     identify_hook_agent,
 )
 from hivemind.errors import HivemindError
 from hivemind.paths import data_directory, has_sync
 from hivemind.sessions import brief_marker, spool
 from hivemind.sessions.redact import collect_secrets, redact_payload
-from hivemind.system import use_utf8_streams
+from hivemind.system import read_hook_seconds, use_utf8_streams
 from hivemind.text import switch
 
 TYPE_CHECKING = False
@@ -40,9 +36,6 @@ MAX_PAYLOAD_BYTES = 64 * MIB
 """The rest of a longer payload is read and dropped."""
 MAX_DROPPED_MIB = 1024
 """A broken pipe may be an error for the agent, so the rest is read; but an endless payload must not block for ever."""
-MOST_SECONDS = 1.8
-"""After which the hook ends without an answer, counted from when it has read the payload. Nothing on the way there
-waits so long, but a file system or git may."""
 
 _speaking = _thread.allocate_lock()
 """Held by the thread that prints the answer, or that ends the process without one."""
@@ -76,25 +69,29 @@ def main() -> None:
             _exit_at_once()
         if switch.is_payload_off(payload):
             _exit_at_once()
+        steps = [(event, payload)]
+        if agent == TRANSCRIBED:
+            # Imported here, because no other agent needs it.
+            from hivemind.agents.antigravity_steps import find_steps
+
+            steps = find_steps(home, event, payload)
         if event in BEFORE_CALL_EVENTS:
+            payload = steps[0][1]
             # Not spooled: the event after the call has all of it, and the result.
             if agent == BRIEFED_LATE and not brief_marker.is_briefed(home, payload):
                 answer(agent, event, _redact(payload))
             elif (cues := _find_cues(home, agent, event, payload)) is not None:
                 answer(agent, event, _redact(payload), cues)
             sys.exit(0)
-        redacted_payload = _redact(payload)
+        redacted_steps = [(name, _redact(text)) for name, text in steps]
         try:
-            spool.append(home, agent, event, at, redacted_payload)
+            for name, text in redacted_steps:
+                spool.append(home, agent, name, at, text)
         except OSError as error:
             # On a full or read-only disk the agent still gets its answer.
             _complain(error, home)
-        if event in CONTEXT_EVENTS:
-            answer(agent, event, redacted_payload)
-        elif event in AFTER_CALL_EVENTS:
-            if (cues := _find_cues(home, agent, event, redacted_payload)) is not None:
-                answer(agent, event, redacted_payload, cues)
-        elif event in END_EVENTS and has_sync(home):
+        _answer_steps(home, agent, redacted_steps)
+        if event in END_EVENTS and has_sync(home):
             # Imported here, because an import at the top would slow down every event.
             from hivemind import background
 
@@ -106,8 +103,9 @@ def main() -> None:
 
 def _end_in_time() -> None:
     """End the process when its time is over, unless it is printing its answer."""
-    # In a thread, because a signal does not reach Python while a library calls the system.
-    time.sleep(float(os.environ.get("HIVEMIND_HOOK_SECONDS") or MOST_SECONDS))
+    # In a thread, because a signal does not reach Python while a library calls the system. Counted from when the
+    # payload was read; nothing on the way to the answer waits so long, but a file system or git may.
+    time.sleep(read_hook_seconds())
     _speaking.acquire()
     os._exit(0)
 
@@ -162,9 +160,31 @@ def _find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | N
     return action_cues.find_cues(home, agent, event, payload)
 
 
+def _answer_steps(home: str, agent: str, steps: list[tuple[str, str]]) -> None:
+    """Answer the last prompt or, if there is none, the last call that some memory may concern: one answer is read."""
+    context_steps = [step for step in steps if step[0] in CONTEXT_EVENTS]
+    if context_steps:
+        answer(agent, *context_steps[-1])
+        return
+    calls = [step for step in steps if step[0] in AFTER_CALL_EVENTS]
+    calls_and_cues = [(step, _find_cues(home, agent, *step)) for step in calls]
+    hits = [(step, cues) for step, cues in calls_and_cues if cues is not None]
+    if hits:
+        (event, payload), cues = hits[-1]
+        answer(agent, event, payload, cues)
+
+
 def answer(agent: str, event: str, payload: str, cues: list[str] | None = None) -> None:
-    """Print the reply from memory; only events that take an answer pay for loading the store."""
-    _import_reply().answer(agent, event, payload, cues or [], _say)
+    """Print the reply of a running server; without one, load the store and the model, and answer here."""
+    # Here, because most events take no answer.
+    from hivemind import local_socket
+
+    fields = local_socket.list_fields(agent, event, payload, cues or [])
+    reply = local_socket.ask(data_directory(os.environ), fields, read_hook_seconds())
+    if reply is None:
+        _import_reply().answer(agent, event, payload, cues or [], _say)
+    else:
+        _say(reply)
 
 
 def _say(reply: str) -> None:
@@ -183,7 +203,3 @@ def _import_reply() -> "ModuleType":
         # Without -S Python does this at the start; it makes the packages we depend on importable.
         importlib.import_module("site").main()
     return importlib.import_module("hivemind.hook_reply")
-
-
-if __name__ == "__main__":
-    main()

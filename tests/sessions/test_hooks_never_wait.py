@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import apsw
 import pytest
 
-from hivemind import Hivemind
-from hivemind import hook as hook_file
+from hivemind import Hivemind, system
 from hivemind.agents import callers
 from hivemind.agents.agent import get_agent
+from hivemind.entrypoints import hook as hook_file
 from hivemind.model.memory import Kind
 from hivemind.settings import Settings
 from hivemind.store.store import FILE
@@ -37,11 +37,13 @@ time.sleep(600)
 """
 LOCKER = """
 import sys, time
-from hivemind.system import lock_file
-with lock_file(sys.argv[1]):
+from hivemind.system import FileLock
+with FileLock(sys.argv[1]):
     print("locked", flush=True)
     time.sleep(600)
 """
+IN_REAL_TIME = {"HIVEMIND_HOOK_SECONDS": ""}
+"""A hook ends after the time that users' hooks have, in which it may get to no answer on a slow machine."""
 WRITING = ("BEGIN IMMEDIATE", "CREATE TABLE IF NOT EXISTS half_done (a)")
 """In the middle of a write."""
 
@@ -105,12 +107,6 @@ def knowing(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         mind.remember("The staging database is restored from the dump of Monday", propose=True)
 
 
-@pytest.fixture
-def in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hooks end after the time that users' hooks have."""
-    monkeypatch.delenv("HIVEMIND_HOOK_SECONDS")
-
-
 def get_module(agent: str) -> Any:
     return inspect.getmodule(get_agent(agent).build_pieces)
 
@@ -129,9 +125,9 @@ def is_valid(stdout: str) -> bool:
     return not stdout.startswith("{") or isinstance(json.loads(stdout), dict)
 
 
-def compute_limit(anchor: Outcome) -> float:
-    """How long a hook may take, if the same hook took so long with nothing in its way."""
-    return LONGEST_SECONDS * max(1.0, anchor.seconds / USUAL_SECONDS)
+def compute_limit(*anchors: Outcome) -> float:
+    """How long a hook may take, if the same hook took so long before or after with nothing in its way."""
+    return LONGEST_SECONDS * max(1.0, *(anchor.seconds / USUAL_SECONDS for anchor in anchors))
 
 
 @pytest.mark.parametrize("agent", [name for name in callers.NAMES if hasattr(get_module(name), "EVENTS")])
@@ -179,15 +175,16 @@ def told_in(session: str) -> list[tuple[Any, ...]]:
         (*WRITING, "DELETE FROM memories", "DELETE FROM receipts"),
     ],
 )
-def test_a_hook_ends_in_time_whichever_lock_is_held(home: Path, statements: Sequence[str], in_real_time: None) -> None:
-    anchor = hook("claude-code", "SessionStart", call("s0", "SessionStart"))
+def test_a_hook_ends_in_time_whichever_lock_is_held(home: Path, statements: Sequence[str]) -> None:
+    before = hook("claude-code", "SessionStart", call("s0", "SessionStart"))
 
     with held(HOLDER, str(home / FILE), *statements):
-        locked = hook("claude-code", "SessionStart", call("s1", "SessionStart"))
+        locked = hook("claude-code", "SessionStart", call("s1", "SessionStart"), **IN_REAL_TIME)
 
-    assert locked.seconds <= compute_limit(anchor)
+    after = hook("claude-code", "SessionStart", call("s2", "SessionStart"))
+    assert locked.seconds <= compute_limit(before, after)
     assert is_valid(locked.stdout)
-    assert "Fridays" in hook("claude-code", "SessionStart", call("s2", "SessionStart")).stdout
+    assert "Fridays" in after.stdout
 
 
 def test_what_a_session_was_told_is_not_told_again_while_the_store_is_locked(home: Path) -> None:
@@ -256,7 +253,7 @@ def test_after_an_upgrade_a_hook_builds_no_tables_itself(home: Path) -> None:
     brief = hook("claude-code", "SessionStart", call("s1", "SessionStart"))
     make_outdated()
     with held(HOLDER, str(home / FILE), *WRITING):
-        silent = hook("claude-code", "SessionStart", call("s2", "SessionStart"))
+        silent = hook("claude-code", "SessionStart", call("s2", "SessionStart"), **IN_REAL_TIME)
 
     assert "Fridays" in brief.stdout
     assert silent.stdout == ""
@@ -271,20 +268,21 @@ def make_slow_git(tmp_path: Path) -> dict[str, str]:
     return {"PATH": f"{program.parent}:{os.environ['PATH']}"}
 
 
-def test_a_git_that_hangs_costs_the_brief_and_not_the_session(tmp_path: Path, in_real_time: None) -> None:
-    anchor = hook("claude-code", "SessionStart", call("s0", "SessionStart"))
+def test_a_git_that_hangs_costs_the_brief_and_not_the_session(tmp_path: Path) -> None:
+    before = hook("claude-code", "SessionStart", call("s0", "SessionStart"))
 
-    slow = hook("claude-code", "SessionStart", call("s1", "SessionStart"), **make_slow_git(tmp_path))
+    slow = hook("claude-code", "SessionStart", call("s1", "SessionStart"), **make_slow_git(tmp_path), **IN_REAL_TIME)
 
+    after = hook("claude-code", "SessionStart", call("s2", "SessionStart"))
     assert (slow.stdout, slow.stderr) == ("", "")
-    assert slow.seconds <= compute_limit(anchor)
+    assert slow.seconds <= compute_limit(before, after)
     run_json("status", "--counts")
     assert sessions_steps("s1") == [("started", "")]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes in its folders")
 @pytest.mark.parametrize("name", ["spool", "hooks.lock", "config.toml", "briefed", "cues"])
-def test_a_pipe_in_the_place_of_a_file_blocks_no_hook(home: Path, name: str, in_real_time: None) -> None:
+def test_a_pipe_in_the_place_of_a_file_blocks_no_hook(home: Path, name: str) -> None:
     anchor = hook("claude-code", "SessionStart", call("s0", "SessionStart"))
     if (home / name).is_dir():
         for file in (home / name).iterdir():
@@ -293,8 +291,8 @@ def test_a_pipe_in_the_place_of_a_file_blocks_no_hook(home: Path, name: str, in_
     (home / name).unlink(missing_ok=True)
     os.mkfifo(home / name)
 
-    outcomes = [hook("claude-code", event, call("s1", event)) for event in ("SessionStart", "PostToolUse")]
-    outcomes.append(hook("cline", "PreToolUse", call("s1", "PreToolUse")))
+    calls = (("claude-code", "SessionStart"), ("claude-code", "PostToolUse"), ("cline", "PreToolUse"))
+    outcomes = [hook(agent, event, call("s1", event), **IN_REAL_TIME) for agent, event in calls]
 
     assert all(outcome.seconds <= compute_limit(anchor) for outcome in outcomes)
     assert all(is_valid(outcome.stdout) for outcome in outcomes)
@@ -314,3 +312,20 @@ def test_reading_does_not_wait_for_a_writer(home: Path) -> None:
     assert seconds < 20
     assert run_json("status", "--counts")
     assert read("SELECT count(*) FROM receipts WHERE query LIKE 'when do deploys%'") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("setting", "factor"), [("", 1), ("3.6", 2), ("soon", 1), ("0", 1), ("-5", 1), ("nan", 1), ("inf", 1)]
+)
+def test_one_setting_stretches_all_limits_of_time(monkeypatch: pytest.MonkeyPatch, setting: str, factor: float) -> None:
+    monkeypatch.setenv("HIVEMIND_HOOK_SECONDS", setting)
+
+    assert system.read_hook_seconds() == pytest.approx(1.8 * factor)
+    assert system.stretch(0.5) == pytest.approx(0.5 * factor)
+
+
+def test_less_time_for_hooks_leaves_the_other_limits_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVEMIND_HOOK_SECONDS", "0.9")
+
+    assert system.read_hook_seconds() == pytest.approx(0.9)
+    assert system.stretch(20.0) == pytest.approx(20.0)

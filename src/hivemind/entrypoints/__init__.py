@@ -1,1 +1,4 @@
-"""Paths that version 0.2 wrote into configurations of agents; the modules themselves lie one folder up."""
+"""The files that agents run by their paths; a console script or ``python -m`` would load more modules first.
+
+They only import what they run: Python compiles a file that is run each time, and what it imports once.
+"""
