@@ -2,30 +2,28 @@
 
 Callers: the truth for a function whose name nothing else in the tree has is every place where the name is followed by
 a parenthesis, outside of comments and definitions. Tasks: the first line of a commit's message, answered in the tree
-before the commit; the truth are the files that it changed. BM25 over the content of all files is the baseline.
+before the commit; the truth are the files that it changed. A search with git grep is the baseline.
 """
 
 import random
 import re
 import statistics
 import tempfile
-import time
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from hivemind.code import related_files
+from hivemind.code import git, related_files
+from hivemind.code.commit_index import BESIDE_CODE
 from hivemind.code.grammars import find_language_family
 from hivemind.code.index import CodeIndex
 from hivemind.code.index_database import select
-from hivemind.code.index_reading import split_identifier
 from hivemind.model.code import Symbol
 from hivemind.text.search_terms import extract_terms
-from lab.benchmarks.content import rank_by_content, read_documents
-from lab.benchmarks.measure import quantiles
 from lab.benchmarks.related import walk
 
-SHOWN = 10
+SHOWN, MANY = 10, 40
 MIN_NAME = 4
 _COMMENT_LINE = re.compile(r"^\s*(?://|#(?!\s*define)|\*|/\*|--)")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -69,7 +67,9 @@ def _sample_unique(index: CodeIndex, count: int) -> list[Symbol]:
 
 
 def _find_unique(index: CodeIndex, name: str) -> Symbol | None:
-    symbols = [symbol for symbol in index.find_by_name(name) if symbol.kind != "prototype"]
+    places = [(path, qualified) for path, qualified, kind in index.find_places([name]) if kind != "prototype"]
+    symbols = [symbol for path, _ in places for symbol in index.read_symbols(path)] if len(places) == 1 else []
+    symbols = [symbol for symbol in symbols if symbol.qualified == places[0][1] and symbol.kind != "prototype"]
     return symbols[0] if len(symbols) == 1 else None
 
 
@@ -95,11 +95,7 @@ def _find_true_callers(index: CodeIndex, symbol: Symbol) -> set[tuple[str, str, 
 
 
 def _files_with_word(index: CodeIndex, name: str) -> list[str]:
-    words = " AND ".join(f'"{word}"' for word in split_identifier(name))
-    rows = select(
-        index.db, "SELECT f.path FROM contents c JOIN files f ON f.id = c.rowid WHERE contents MATCH ?", words
-    )
-    return [path for (path,) in rows]
+    return git.find_files_with_word(index.root, name) or []
 
 
 @lru_cache(maxsize=4096)
@@ -147,21 +143,40 @@ def _first_mention(index: CodeIndex, caller: Symbol, name: str) -> str:
 
 
 def measure_tasks(repository: Path, commits: int) -> None:
-    """Print which share of a commit's files is found from its message, and that of BM25 over the content."""
-    ours, baseline, costs = [], [], []
+    """Print which share of a commit's files is found from its message, and that of a search with git grep.
+
+    Each once with all files, and once with tests, documentation and changelogs behind the code, of which only the code
+    counts.
+    """
+    shares: dict[str, list[float]] = {}
     for commit in walk(repository.resolve(), commits, fewest=1):
-        task = commit.subject
-        start = time.process_time()
-        files = [file.path for file in related_files.find_by_task(commit.tree_index, task, SHOWN)]
-        costs.append((time.process_time() - start) * 1000)
-        ours.append(_share(files, commit.files))
-        terms = {part for term in extract_terms(task) for part in split_identifier(term)}
-        documents = dict(read_documents(commit.tree_index))
-        baseline.append(_share(rank_by_content(documents, terms)[:SHOWN], commit.files))
-    p50, p95 = quantiles(costs)
-    print(f"{repository.name}: {len(ours)} commits")
-    print(f"  recall@{SHOWN} {statistics.mean(ours):.3f}; BM25 over content {statistics.mean(baseline):.3f}")
-    print(f"  p50 {p50:.1f} ms, p95 {p95:.1f} ms of CPU for one answer")
+        code = [path for path in commit.files if not BESIDE_CODE.search(path)]
+        rankings = {
+            "related": [file.path for file in related_files.find_by_task(commit.tree_index, commit.subject, MANY)],
+            "git grep": rank_by_grep(commit.tree_index.root, extract_terms(commit.subject)),
+        }
+        for name, files in rankings.items():
+            shares.setdefault(f"{name}, all files", []).append(_share(files[:SHOWN], commit.files))
+            if code:
+                code_first = sorted(files, key=lambda path: BESIDE_CODE.search(path) is not None)
+                shares.setdefault(f"{name}, code", []).append(_share(files[:SHOWN], code))
+                shares.setdefault(f"{name}, code first", []).append(_share(code_first[:SHOWN], code))
+    print(repository.parent.name)
+    for name, values in shares.items():
+        print(f"  recall@{SHOWN} {name:<24} {statistics.mean(values):.3f} over {len(values)} commits")
+
+
+def rank_by_grep(root: Path, terms: Sequence[str]) -> list[str]:
+    """Rank files as somebody does who greps for the words of a task: most different words first, then most lines."""
+    words: Counter[str] = Counter()
+    lines: Counter[str] = Counter()
+    for term in terms:
+        output = git.run(root, "grep", "-c", "-i", "-I", "--fixed-strings", "-e", term, may_find_nothing=True)
+        for row in output.decode("utf-8", "replace").splitlines():
+            path, _, count = row.rpartition(":")
+            words[path] += 1
+            lines[path] += int(count)
+    return sorted(words, key=lambda path: (-words[path], -lines[path], path))
 
 
 def _share(files: Sequence[str], expected: Sequence[str]) -> float:

@@ -8,6 +8,7 @@ import pytest
 
 from hivemind.code.code_changes import judge
 from hivemind.code.index import CodeIndex
+from hivemind.code.moved_symbols import MAX_SEARCH_FILES
 from hivemind.model.code import SymbolChange
 from tests.sample_service import SERVICE as SIGNING_IN
 
@@ -107,7 +108,7 @@ CASES: dict[str, tuple[Callable[["Workspace"], None], SymbolChange, SymbolChange
         SymbolChange.BODY_MAJOR,
         SymbolChange.BODY_MAJOR,
         True,
-        "body changed since",
+        "changed since",
     ),
     "local names": (
         lambda at: at.replace(PATH, "attempts", "tries"),
@@ -116,36 +117,36 @@ CASES: dict[str, tuple[Callable[["Workspace"], None], SymbolChange, SymbolChange
         False,
         "only layout, comments or local names",
     ),
-    "the body": (edit_major, SymbolChange.BODY_MAJOR, SymbolChange.BODY_MAJOR, True, "body changed since"),
+    "the body": (edit_major, SymbolChange.BODY_MAJOR, SymbolChange.BODY_MAJOR, True, "changed since"),
     "the signature": (
         lambda at: at.replace(PATH, "(user, pw)", "(user, pw, otp)"),
         SymbolChange.SIGNATURE,
         SymbolChange.SIGNATURE,
         True,
-        "signature changed: (user, pw) → (user, pw, otp)",
+        "signature changed since",
     ),
-    "the name": (rename, SymbolChange.RENAMED, SymbolChange.COSMETIC, False, f"renamed to {PATH}::authenticate"),
+    "the name": (rename, SymbolChange.RENAMED, SymbolChange.COSMETIC, False, "renamed to authenticate since"),
     "the name and the body": (
         rename_and_edit,
         SymbolChange.RENAMED,
         SymbolChange.BODY_MAJOR,
         True,
-        f"renamed to {PATH}::authenticate; body changed",
+        "renamed to authenticate, changed since",
     ),
-    "the file": (move, SymbolChange.MOVED, SymbolChange.FRESH, False, "moved to auth/login.py::authenticate_user"),
+    "the file": (move, SymbolChange.MOVED, SymbolChange.FRESH, False, "moved to auth/login.py since"),
     "the file and the body": (
         move_and_edit,
         SymbolChange.MOVED,
         SymbolChange.BODY_MAJOR,
         True,
-        "moved to auth/login.py::authenticate_user; body changed",
+        "moved to auth/login.py, changed since",
     ),
     "all of it": (
         lambda at: at.replace(PATH, BODY, ""),
         SymbolChange.GONE,
         SymbolChange.GONE,
         True,
-        f"gone: {PATH}::authenticate_user",
+        "gone since",
     ),
 }
 
@@ -205,7 +206,7 @@ def test_verifying_takes_hold_of_the_symbol_as_it_is_now(service: "Workspace") -
     assert service.judge(now).change is SymbolChange.FRESH
 
 
-def test_a_class_whose_method_changed_must_be_verified_and_its_label_names_the_method(service: "Workspace") -> None:
+def test_a_class_whose_method_changed_must_be_verified_and_its_label_shows_the_line(service: "Workspace") -> None:
     anchor = service.anchor(f"{PATH}::Session")
     sibling = service.anchor(f"{PATH}::Session.open")
     service.replace(PATH, "self.ended = now()", "self.ended = now(UTC)")
@@ -214,7 +215,7 @@ def test_a_class_whose_method_changed_must_be_verified_and_its_label_names_the_m
 
     assert judged.change is SymbolChange.MEMBERS
     assert judged.must_verify
-    assert judged.text.startswith("member close changed")
+    assert "`now()` → `now(UTC)`" in judged.text
     assert service.judge(sibling).change is SymbolChange.FRESH
 
 
@@ -225,7 +226,7 @@ def test_of_long_signatures_only_the_parameters_that_differ_are_shown(service: "
     anchor = service.anchor(f"{PATH}::Session.open")
     service.replace(PATH, "key: bytes)", "keys: dict[str, bytes], now: float)")
 
-    assert "signature changed: … key: bytes … → … keys: dict[str, bytes], now: float …" in service.judge(anchor).text
+    assert "`key: bytes` → `keys: dict[str, bytes], now: float`" in service.judge(anchor).text
 
 
 def test_a_member_follows_its_renamed_class(service: "Workspace") -> None:
@@ -268,6 +269,22 @@ def test_what_two_candidates_fit_equally_well_is_gone_rather_than_guessed(servic
 
     assert one.change is SymbolChange.RENAMED
     assert two.change is SymbolChange.GONE
+
+
+def test_a_function_with_a_new_name_is_found_in_a_new_file_that_is_not_committed(service: "Workspace") -> None:
+    for number in range(MAX_SEARCH_FILES):
+        service.write(f"other/m{number}.py", f"def count_{number}(rows):\n    return len(rows) + {number}\n")
+    service.commit()
+    service.index.refresh()
+    anchor = service.anchor(f"{PATH}::authenticate_user")
+    service.replace(PATH, BODY, "")
+    service.write("login/entry.py", BODY.replace("authenticate_user", "check_visitor"))
+
+    judged = service.judge(anchor)
+
+    assert judged.change is SymbolChange.RENAMED
+    assert judged.now is not None
+    assert judged.now.label == "login/entry.py::check_visitor"
 
 
 @pytest.mark.parametrize("is_committed", [False, True], ids=["uncommitted", "committed"])

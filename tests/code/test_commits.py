@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.code import blame
 from hivemind.code.commit_index import MOST_FILES, CommitIndex, ReasonedCommit
 from hivemind.errors import Unavailable
+from hivemind.recall import blame
 from hivemind.text.commit_messages import find_reason
 from tests.command_line import residue
 from tests.conftest import Open, git
@@ -170,7 +170,7 @@ def test_secrets_in_messages_are_redacted(open_mind: Open, make_repository: Make
 
 
 def test_a_directory_without_a_history_says_so(open_mind: Open, tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="not a git repository"):
+    with pytest.raises(Unavailable, match="no git repository"):
         open_mind(tmp_path).code.index_commits()
 
 

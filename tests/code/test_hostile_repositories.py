@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hivemind import Hivemind, hook
-from hivemind.code import blame
+from hivemind import Hivemind
+from hivemind.entrypoints import hook
 from hivemind.errors import HivemindError, InvalidInput
+from hivemind.recall import blame
 from hivemind.settings import Settings
 from tests.conftest import Open, Tally, git
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from hivemind.code.index import BATCH_BYTES, BATCH_FILES, CodeIndex
-from hivemind.code.index_database import BULK_CACHE_KB, select
+from hivemind.code.index_database import select
 from hivemind.code.links import find_symbols
 from hivemind.code.related_files import find_by_task, find_callers, find_related
 from hivemind.model.code import SymbolChange
@@ -50,33 +50,6 @@ def test_an_index_sees_what_changed_appeared_and_went(workspace: "Workspace") ->
     assert "app/unrelated.py" not in workspace.index.list_paths()
 
 
-def test_words_are_searched_as_files_change_appear_and_go(workspace: "Workspace") -> None:
-    workspace.write("a.py", "def settle(): pass\n")
-    workspace.write("b.py", "def refund(): pass\n")
-    workspace.index.refresh()
-    workspace.write("a.py", "def charge(): pass\n")
-    workspace.remove("b.py")
-    # It gets the row id of the file that is gone.
-    workspace.write("c.py", "def deliver(): pass\n")
-
-    workspace.index.refresh()
-
-    query = "SELECT f.path FROM contents c JOIN files f ON f.id = c.rowid WHERE contents MATCH ?"
-    paths = {word: list(select(workspace.index.db, query, word)) for word in ("settle", "refund", "charge", "deliver")}
-    assert paths == {"settle": [], "refund": [], "charge": [("a.py",)], "deliver": [("c.py",)]}
-
-
-def test_indexing_uses_more_memory_only_while_it_writes(workspace: "Workspace") -> None:
-    earlier = workspace.index.db.pragma("cache_size")
-    sizes: list[int] = []
-    workspace.write("a.py", "x = 1\n")
-
-    workspace.index.refresh(lambda *_: sizes.append(workspace.index.db.pragma("cache_size")))
-
-    assert sizes == [-BULK_CACHE_KB]
-    assert workspace.index.db.pragma("cache_size") == earlier
-
-
 def test_large_files_are_read_a_few_at_a_time(workspace: "Workspace") -> None:
     for number in range(4):
         workspace.write(f"large{number}.txt", f"{number}\n" * (BATCH_BYTES * 2 // 5 // 2))
@@ -112,8 +85,6 @@ def test_one_updated_file_leaves_the_same_rows_as_a_new_index(workspace: "Worksp
             "SELECT f.path, s.qualified, n.text FROM mentions m JOIN names n ON n.id = m.name"
             " JOIN symbols s ON s.id = m.symbol JOIN files f ON f.id = s.file",
             "SELECT f.path, i.word FROM imports i JOIN files f ON f.id = i.file",
-            "SELECT f.path, s.qualified, t.triple FROM triples t JOIN symbols s ON s.id = t.symbol"
-            " JOIN files f ON f.id = s.file",
         ):
             assert set(select(workspace.index.db, query)) == set(select(anew.db, query))
 
@@ -137,7 +108,7 @@ def test_a_damaged_index_is_made_anew(workspace: "Workspace") -> None:
 
     with CodeIndex.open(workspace.root, workspace.cache) as index:
         count = index.refresh()
-        found = index.find_by_name("add_up")
+        found = index.find_places(["add_up"])
 
     assert count == 7
     assert len(found) == 2
@@ -164,7 +135,7 @@ def test_two_processes_may_share_an_index(workspace: "Workspace") -> None:
         workspace.write("app/more.py", "def more(): pass\n")
         second.update(["app/more.py"])
 
-    assert [symbol.path for symbol in workspace.index.find_by_name("more")] == ["app/more.py"]
+    assert workspace.index.find_places(["more"]) == [("app/more.py", "more", "function")]
 
 
 def test_callers_are_those_that_import_and_the_rest_is_counted(workspace: "Workspace") -> None:
@@ -321,18 +292,16 @@ def test_a_common_name_is_a_caller_only_if_its_qualifier_says_so(workspace: "Wor
     assert callers_of(workspace, "a.py::Cart.update") == ["a.py::Cart.close"]
 
 
-def test_a_task_in_words_finds_files_by_path_names_and_text(workspace: "Workspace") -> None:
-    workspace.write(
-        "billing/invoice.py", "def render_totals(rows):\n    return sum(rows)  # rounded for the tax office\n"
-    )
-    workspace.write("auth/login.py", "def checkPassword(user):\n    return user.secret\n")
+def test_a_task_in_words_finds_files_with_its_words_and_tests_come_last(workspace: "Workspace") -> None:
+    workspace.write("billing/invoice.py", "def render_invoices(rows):\n    return sum(rows)\n")
+    workspace.write("billing/tests/test_invoice.py", "def test_totals_of_invoices():\n    pass\n")
+    workspace.write("auth/login.py", "def check(user):\n    return user.secret\n")
     workspace.index.refresh()
 
-    def first(task: str) -> list[str]:
-        return [file.path for file in find_by_task(workspace.index, task)][:1]
+    def find(task: str) -> list[str]:
+        return [file.path for file in find_by_task(workspace.index, task)]
 
-    assert first("fix the invoices") == ["billing/invoice.py"]
-    assert first("wrong password accepted") == ["auth/login.py"]
-    assert first("tax offices want rounding") == ["billing/invoice.py"]
-    assert first("kubernetes") == []
-    assert first('"AND" OR (') == []
+    assert find("fix the invoices") == ["billing/invoice.py", "billing/tests/test_invoice.py"]
+    assert find("the login fails") == ["auth/login.py"]
+    assert find("secret") == ["auth/login.py"]
+    assert find("kubernetes") == []

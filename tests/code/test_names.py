@@ -6,7 +6,7 @@ import pytest
 
 from hivemind.code.code_names import find_named_files
 from hivemind.code.index import MAX_AUTOMATIC_FILES
-from hivemind.code.links import find_symbols, resolve_link, suggest_labels
+from hivemind.code.links import find_mentions, find_symbols, resolve_link, suggest_labels
 from hivemind.model.code import Anchor, SymbolChange
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ NAMES = [
     ("Client.refresh", "web/session.ts::Client.refresh"),
     ("@/session.signOut", "web/session.ts::signOut"),
     ("web/components/Button", "web/components/Button"),
+    ("components/Button/index.tsx", "web/components/Button/index.tsx"),
+    ("components/Button/index", "web/components/Button/index.tsx"),
     ("pricing::round_up", "native/price.cpp::pricing.round_up"),
 ]
 
@@ -188,6 +190,14 @@ def test_the_whole_name_of_one_place_stands_before_the_end_of_another(polyglot: 
     assert suggest_labels(polyglot.index, "service.authenticate_user") == [
         "auth/service.py::authenticate_user", "legacy/auth/service.py::authenticate_user",
     ]  # fmt: skip
+
+
+def test_a_private_name_means_no_public_namesake(polyglot: "Workspace") -> None:
+    polyglot.write("web/pool.ts", "export class Pool { #drain(): void {} }\nexport function drain(): void {}\n")
+    polyglot.index.refresh()
+
+    assert labels(find_mentions(polyglot.index, "Only `#drain` waits")) == {"web/pool.ts::Pool.#drain"}
+    assert labels(find_mentions(polyglot.index, "Only `drain` waits")) == {"web/pool.ts::drain"}
 
 
 def test_overloads_are_one_name_and_all_tied(polyglot: "Workspace") -> None:

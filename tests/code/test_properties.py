@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from hivemind.code.code_changes import compare
 from hivemind.code.fingerprint import SKETCH_SIZE, measure_similarity, pack, sketch
-from hivemind.code.moved_symbols import match
 from hivemind.code.parsing import outline
-from hivemind.model.code import BROKEN, Fingerprint, SymbolChange
+from hivemind.model.code import Fingerprint, SymbolChange
 from tests.hypothesis_profile import examples
 
 SAMPLES = {path.stem: path.read_text() for path in (Path(__file__).parent / "samples").glob("*.sample")}
@@ -33,8 +32,11 @@ def inserted(text: str, where: list[int], line: str) -> str:
 
 
 def changes(name: str, before: str, after: str) -> dict[str, SymbolChange]:
-    pairs = match(outline(name, before.encode()).symbols, outline(name, after.encode()).symbols)
-    return {old.label: compare(old, new) if new else SymbolChange.GONE for old, new in pairs}
+    new_symbols = {symbol.key: symbol for symbol in outline(name, after.encode()).symbols}
+    return {
+        old.label: compare(old, new_symbols[old.key]) if old.key in new_symbols else SymbolChange.GONE
+        for old in outline(name, before.encode()).symbols
+    }
 
 
 @given(name=names, where=places)
@@ -62,33 +64,6 @@ def test_spaces_at_the_end_of_lines_never_make_anything_stale(name: str, spaces:
     told = changes(name, SAMPLES[name], SAMPLES[name].replace("\n", " " * spaces + "\n"))
 
     assert set(told.values()) <= HARMLESS
-
-
-@given(name=names, cut=st.integers(min_value=0, max_value=2000))
-@examples(100)
-def test_any_edit_and_its_revert_leave_everything_fresh(name: str, cut: int) -> None:
-    text = SAMPLES[name]
-    at = cut % len(text)
-    edited = text[:at] + "\n" + text[at + 7 :]
-
-    before = outline(name, text.encode()).symbols
-    between = outline(name, edited.encode()).symbols
-    known = [symbol.fingerprint for symbol in between if between[0].signature != BROKEN]
-    after = outline(name, text.encode(), known).symbols
-
-    assert {compare(old, new) for old, new in zip(before, after, strict=True)} == {SymbolChange.FRESH}
-
-
-@example(name="Shop.scala", cut=1020, size=21)  # an error elsewhere changes how a block is read
-@given(name=names, cut=st.integers(min_value=0, max_value=2000), size=st.integers(min_value=0, max_value=40))
-@examples(150)
-def test_knowing_old_fingerprints_changes_no_outline(name: str, cut: int, size: int) -> None:
-    text = SAMPLES[name]
-    at = cut % len(text)
-    edited = (text[:at] + text[at + size :]).encode()
-    known = [symbol.fingerprint for symbol in outline(name, text.encode()).symbols]
-
-    assert outline(name, edited, known) == outline(name, edited)
 
 
 @given(source=st.binary(max_size=400), name=names)

@@ -51,9 +51,6 @@ CONTENT_QUERIES = (
     "SELECT f.path, s.qualified, n.text FROM mentions m JOIN names n ON n.id = m.name"
     " JOIN symbols s ON s.id = m.symbol JOIN files f ON f.id = s.file",
     "SELECT f.path, i.word FROM imports i LEFT JOIN files f ON f.id = i.file",
-    "SELECT f.path, s.qualified, t.triple FROM triples t LEFT JOIN symbols s ON s.id = t.symbol"
-    " LEFT JOIN files f ON f.id = s.file",
-    "SELECT f.path FROM contents c JOIN files f ON f.id = c.rowid WHERE contents MATCH 'settle'",
 )
 
 

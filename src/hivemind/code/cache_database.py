@@ -1,7 +1,7 @@
 """SQLite files that are caches of a working tree: how to open one, create it anew, and write to it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -40,6 +40,33 @@ def transaction(db: apsw.Connection) -> Iterator[None]:
         db.execute("ROLLBACK")
         raise
     db.execute("COMMIT")
+
+
+def remove_kept_code(cache: Path, is_named: Callable[[str], object]) -> int:
+    """Delete the code that indexes keep of anchors, if it matches, overwrite it, and return how many pieces it was."""
+    return sweep(cache, "code-*.db", lambda path: _remove_code_from(path, is_named))
+
+
+def sweep(cache: Path, pattern: str, remove_from: Callable[[Path], int]) -> int:
+    """Remove texts from each database, and return how many; one that cannot be searched is deleted whole."""
+    count = 0
+    for path in sorted(cache.glob(pattern)):
+        try:
+            count += remove_from(path)
+        except (apsw.Error, TypeError, ValueError):
+            # Damaged, kept busy, or of another version. Nobody can say what is in it, and it is made again.
+            remove(path)
+    return count
+
+
+def _remove_code_from(path: Path, is_named: Callable[[str], object]) -> int:
+    with closing(apsw.Connection(str(path))) as db:
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db.execute("PRAGMA secure_delete = ON")
+        ids = [(row_id,) for row_id, code in db.execute("SELECT id, code FROM kept_code") if is_named(code)]
+        db.executemany("DELETE FROM kept_code WHERE id = ?", ids)
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return len(ids)
 
 
 def _open(path: Path, schema: str, version: int, busy_timeout_ms: int) -> apsw.Connection:

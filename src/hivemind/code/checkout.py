@@ -1,18 +1,20 @@
 """The working tree as one object: its identity, commit, code index, anchors and their staleness."""
 
 import math
+import os
+import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from hivemind.background import measure_cpu_seconds
-from hivemind.code import git, lazy_modules
+from hivemind.code import git, lazy_modules, tree_notes
 from hivemind.code import repository as repositories_on_disk
-from hivemind.code.code_names import looks_like_code, surely_names_code
+from hivemind.code.code_names import find_paths, looks_like_code, surely_names_code
 from hivemind.errors import HivemindError, StoreError, Unavailable
 from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
     from hivemind.code.commit_index import CommitIndex
     from hivemind.code.index import CodeIndex
 
+_PLACE_IN_FILE = re.compile(r"::|:(?=\d)")
+"""What separates a path from a symbol or lines in it."""
+
+MOST_THOROUGH_CLAIMS = 5
+"""For more claims at once, names are not searched for in files that git ignores, which takes long."""
+
 MAX_LABELS = 3
 """Names of linked code that are shown when a memory is stored."""
 
@@ -38,17 +46,23 @@ EditedFiles = Callable[[Claim], Iterable[str]]
 class Checkout:
     """A repository with its working tree, if it has one; the code index is opened when it is first needed."""
 
-    def __init__(self, repository: Repository, home: Path, *, is_hurried: bool = False) -> None:
+    def __init__(self, repository: Repository, home: Path, *, folder: str = "", is_hurried: bool = False) -> None:
         self.repository = repository
         self._home = home
+        self._folder = folder
+        """Where in the tree the commands run; empty at its root, and outside of it."""
         self._is_hurried = is_hurried
 
     @staticmethod
-    def of(repository: Repository, db: Database, home: Path, *, is_hurried: bool = False) -> "Checkout":
-        """Make the checkout of a repository with its earlier ids."""
+    def of(
+        repository: Repository, db: Database, home: Path, *, directory: Path | None = None, is_hurried: bool = False
+    ) -> "Checkout":
+        """Make the checkout of a repository with its earlier ids, as seen from a directory."""
         if repository.root:
             repository = replace(repository, known_as=_find_earlier_names(db, repository))
-        return Checkout(repository, home, is_hurried=is_hurried)
+        place, root = os.path.realpath(directory or "."), os.path.realpath(repository.root or ".")
+        folder = place[len(root) + 1 :].replace(os.sep, "/") if directory and place.startswith(root + os.sep) else ""
+        return Checkout(repository, home, folder=folder, is_hurried=is_hurried)
 
     @property
     def exists(self) -> bool:
@@ -69,6 +83,21 @@ class Checkout:
     def is_under_git(self) -> bool:
         """Whether git tracks the tree; any other directory may be a whole disk."""
         return self.exists and (self.root / ".git").exists()
+
+    def require_git(self) -> None:
+        """Refuse to go on where git does not track the tree."""
+        if not self.is_under_git:
+            raise Unavailable("there is no git repository here; run this in a clone of the repository")
+
+    def find_path(self, file: str) -> str:
+        """Return the path of a file from the top of the tree; empty if it lies outside."""
+        root = self.root.resolve()
+        path = (root / file).resolve()
+        return path.relative_to(root).as_posix() if path.is_relative_to(root) else ""
+
+    def find_paths(self, files: Iterable[str]) -> tuple[str, ...]:
+        """Return the paths of those files that lie inside of the tree."""
+        return tuple(filter(None, map(self.find_path, files)))
 
     @cached_property
     def index(self) -> "CodeIndex":
@@ -93,6 +122,17 @@ class Checkout:
             return nullcontext()
         return lazy_modules.commit_index.open_for_reading(self.root, self._home / "index")
 
+    @property
+    def has_unlinked(self) -> bool:
+        """Whether memories wait for code that was not here."""
+        return self.exists and tree_notes.has_waiting(self._home / "index", self.root)
+
+    def take_unlinked(self) -> dict[str, int]:
+        """The ids of the memories that wait for their code, and how often they were tried; nobody else tries them."""
+        waiting = tree_notes.read_waiting(self._home / "index", self.root)
+        tree_notes.write_waiting(self._home / "index", self.root, {})
+        return waiting
+
     def close(self) -> None:
         """Close the code index, if it was opened."""
         if "index" in self.__dict__:
@@ -102,6 +142,11 @@ class Checkout:
     def is_code_behind(self) -> bool:
         """Whether an answer needed more of the code than could be read in time."""
         return "index" in self.__dict__ and self.index.is_behind
+
+    @property
+    def has_code_work(self) -> bool:
+        """Whether the background has code to read, or memories to link to where their code is now."""
+        return self.is_code_behind or ("index" in self.__dict__ and self.index.has_moved_code)
 
     def read_head(self) -> str:
         """The commit that is checked out."""
@@ -123,7 +168,37 @@ class Checkout:
         """Whether a claim names no repository, or this one."""
         return claim.repo in ("", *self.names)
 
-    def find_anchors(self, claims: Sequence[Claim], edited_files: EditedFiles) -> list[tuple[Anchor, ...]]:
+    def complete_path(self, text: str) -> str:
+        """A path from the root of the tree for one from the current folder, if there is such a file or folder."""
+        path = _PLACE_IN_FILE.split(text, maxsplit=1)[0]
+        place = os.path.normpath(self.root / self._folder / path)
+        is_written_elsewhere = bool(self._folder) or os.path.isabs(path)
+        if not is_written_elsewhere or not place.startswith(f"{self.root}{os.sep}") or not os.path.exists(place):
+            return text
+        return os.path.relpath(place, self.root).replace(os.sep, "/") + text[len(path) :]
+
+    def complete_link(self, link: str) -> str:
+        """A link from the root of the tree for one that was written in the current folder, which comes first."""
+        path = self.complete_path(link)
+        is_at_root = (self.root / _PLACE_IN_FILE.split(link, maxsplit=1)[0]).exists()
+        with suppress(Unavailable, StoreError):
+            if path != link and is_at_root:
+                # Both files are there; that of the folder is meant unless only the other one has the symbol.
+                return next(filter(partial(lazy_modules.links.find_path, self.index), (path, link)), path)
+            if path == link and self._folder and not is_at_root:
+                return lazy_modules.links.complete_link(self.index, link, self._folder)
+        return path
+
+    def complete(self, claim: Claim) -> Claim:
+        """A claim with its links and files from the root of the tree."""
+        if not (claim.links or claim.sources) or not self._may_be_about_code(claim):
+            return claim
+        links = [self.complete_link(link) for link in claim.links]
+        return replace(claim, links=links, sources=[self.complete_path(source) for source in claim.sources])
+
+    def find_anchors(
+        self, claims: Sequence[Claim], edited_files: EditedFiles, *, is_thorough: bool = True
+    ) -> list[tuple[Anchor, ...]]:
         """Find the code that each claim is about; none if the index cannot be opened."""
         about_code = [self._may_be_about_code(claim) for claim in claims]
         anchors: list[tuple[Anchor, ...]] = [()] * len(claims)
@@ -134,11 +209,26 @@ class Checkout:
         with suppress(Unavailable, StoreError):
             for place, claim in enumerate(claims):
                 if about_code[place]:
-                    near = self._list_paths_in_tree(edited_files(claim))
+                    near = self.find_paths(edited_files(claim))
                     anchors[place] = lazy_modules.links.find_anchors(
-                        self.index, claim.links, claim.sources, claim.text, commit, near, asked_at
-                    )
+                        self.index, claim.links, claim.sources, claim.text, commit, near, asked_at,
+                        everywhere=is_thorough and len(claims) <= MOST_THOROUGH_CLAIMS,
+                    )  # fmt: skip
+                    self.keep_code(anchors[place])
         return anchors
+
+    def keep_code(self, anchors: Sequence[Anchor]) -> None:
+        """Keep the code of new anchors, so that later changes can be shown."""
+        with suppress(Unavailable, StoreError):
+            lazy_modules.versions.keep_code(self.index, anchors)
+
+    def note_unlinked(self, memories: Iterable[Memory], tries: Mapping[str, int] = MappingProxyType({})) -> None:
+        """Note which of these memories name code that is not here, so that the next commands look for it again."""
+        ids = [memory.id for memory in memories if not memory.anchors and self.owns(memory) and _names_code(memory)]
+        if ids:
+            waiting = tree_notes.read_waiting(self._home / "index", self.root)
+            waiting.update((memory_id, tries.get(memory_id, -1) + 1) for memory_id in ids)
+            tree_notes.write_waiting(self._home / "index", self.root, waiting)
 
     def find_proposal_anchors(
         self, proposals: Sequence[Proposal], root: str, path_of: Callable[[str], str] = str
@@ -150,24 +240,33 @@ class Checkout:
         anchors: dict[str, tuple[Anchor, ...]] = {}
         with suppress(Unavailable, StoreError), self.open_index(Path(root)) as index:
             anchors.update(lazy_modules.links.anchor_proposals(index, proposals, path_of))
+            lazy_modules.versions.keep_code(index, [anchor for group in anchors.values() for anchor in group])
         return anchors
 
     def try_to_judge(
-        self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False, deadline: float = math.inf
+        self, anchors: Sequence[Anchor], texts: Sequence[str] = (), *, commit: str = "", deadline: float = math.inf
     ) -> Sequence[Staleness]:
         """Judge how anchored code changed; empty if that is not possible, shorter if the time is not enough."""
         try:
-            return self.judge(anchors, commit=commit, in_passing=in_passing, deadline=deadline)
+            return self.judge(anchors, texts, commit=commit, deadline=deadline)
         except HivemindError:
             # An answer without this is worth more than none, and each entry still says how old it is.
             return ()
 
     def judge(
-        self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False, deadline: float = math.inf
+        self,
+        anchors: Sequence[Anchor],
+        texts: Sequence[str] = (),
+        *,
+        commit: str = "",
+        asked_at: float | None = None,
+        deadline: float = math.inf,
     ) -> Sequence[Staleness]:
-        """Judge how anchored code changed, as far as there is time until the deadline, in CPU time; may raise."""
-        has_time = (lambda seconds: measure_cpu_seconds() + seconds < deadline) if deadline < math.inf else None
-        return lazy_modules.code_changes.judge(self.index, anchors, commit, in_passing=in_passing, has_time=has_time)
+        """Judge how anchored code changed, as far as there is time until the deadline, in CPU time; may raise.
+
+        With what the memories say, those that a change does not concern are not asked to be verified.
+        """
+        return lazy_modules.code_changes.judge(self.index, anchors, texts, commit, asked_at=asked_at, deadline=deadline)
 
     def find_current_anchors(self, memory: Memory, edited_files: EditedFiles) -> tuple[Anchor, ...]:
         """Return the anchors of a memory in the current code, without deleted code."""
@@ -180,6 +279,7 @@ class Checkout:
         files = [f"{source.file}:{source.lines}".rstrip(":") for source in memory.sources if source.file]
         claim = Claim(text=memory.text, scope=memory.scope, links=memory.links, sources=files)
         current = tuple(anchor_staleness.now for anchor_staleness in staleness if anchor_staleness.now)
+        self.keep_code(current)
         return current or self.find_anchors([claim], edited_files)[0]
 
     def explain_broken_links(self, memory: Memory) -> tuple[str, ...]:
@@ -201,9 +301,14 @@ class Checkout:
         if memory.anchors:
             labels = [anchor.label for anchor in memory.anchors]
             more = f" and {len(labels) - MAX_LABELS} more" if len(labels) > MAX_LABELS else ""
-            return f"Linked to {', '.join(labels[:MAX_LABELS])}{more}."
+            return f"Linked to {', '.join(labels[:MAX_LABELS])}{more}.{self._describe_namesake(memory)}"
         # What is wrong with links that somebody wrote is in `explain_broken_links`.
-        if memory.links or not self.owns(memory) or not looks_like_code(memory.text):
+        if memory.links or not self.owns(memory):
+            return ""
+        files = [source.file for source in memory.sources if find_paths(source.file)]
+        if missing_file := next((file for file in files if not (self.root / file).exists()), ""):
+            return f"Not linked to {missing_file}: there is no such file here."
+        if not looks_like_code(memory.text):
             return ""
         with suppress(Unavailable, StoreError):
             if ambiguity := lazy_modules.links.describe_ambiguity(self.index, memory.text):
@@ -214,8 +319,17 @@ class Checkout:
             if self.index.is_behind:
                 return "Not linked to code yet: the code is indexed in the background, and then the memory is linked."
             if self.index.is_built:
-                return "Not linked to code: nothing here has a name that it mentions."
+                return "Not linked to code yet: nothing here has a name that it mentions. The next commands look again."
         return "Not linked to code yet: this tree is not indexed. 'hivemind code index' does that and links it."
+
+    def _describe_namesake(self, memory: Memory) -> str:
+        """Say that a path that was taken from the current folder is also a path from the root."""
+        written = [
+            link.removeprefix(f"{self._folder}/") for link in memory.links if link.startswith(f"{self._folder}/")
+        ]
+        paths = [_PLACE_IN_FILE.split(link, maxsplit=1)[0] for link in written] if self._folder else []
+        namesake = next((path for path in paths if (self.root / path).exists()), "")
+        return f" {namesake} at the root is another file; for that, write {self.root / namesake}." if namesake else ""
 
     def _may_be_about_code(self, claim: Claim) -> bool:
         """Whether it is worth opening the index for a claim."""
@@ -223,9 +337,9 @@ class Checkout:
             return False
         return bool(claim.links or claim.sources) or looks_like_code(claim.text)
 
-    def _list_paths_in_tree(self, files: Iterable[str]) -> list[str]:
-        root = self.index.root
-        return [path.relative_to(root).as_posix() for path in map(Path, files) if path.is_relative_to(root)]
+
+def _names_code(memory: Memory) -> bool:
+    return bool(memory.links) or surely_names_code(memory.text)
 
 
 def _find_earlier_names(db: Database, repository: Repository) -> tuple[str, ...]:

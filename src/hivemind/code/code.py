@@ -1,31 +1,33 @@
 """Memories and code: links, staleness, related files, the code index."""
 
-import math
+import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from threading import Event as Stop
-from threading import Thread
 
 from hivemind import system
-from hivemind.background import measure_cpu_seconds
+from hivemind.background import find_deadline
 from hivemind.code import lazy_modules
 from hivemind.code.code_names import looks_like_code
 from hivemind.code.shared_sessions import find_shared_sessions
-from hivemind.code.staleness import ASKED_SECONDS, count_links, find_stale_memories, find_unlinked_memories
+from hivemind.code.staleness import (
+    ASKED_SECONDS,
+    anchor_memory,
+    count_links,
+    find_stale_memories,
+    find_unlinked_memories,
+    follow_moved,
+)
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, AnchoredCode, CommitReport, RelatedFile, Symbol
-from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
 from hivemind.model.recall import RelatedContext
 from hivemind.model.review import StaleMemory
 from hivemind.store.integrity import Finding
+from hivemind.store.projections import memories
 from hivemind.text.clean import plural, validate_label
 
-WARM_AFTER_SECONDS = 2.0
 MOST_NEIGHBOURS = 5
 """Files that an agent is given with the files it asked about; each costs it tokens."""
 
@@ -74,11 +76,10 @@ class Code:
         commit = checkout.read_head()
         new = [anchor for link in links for anchor in self._resolve_link(validate_label(link, "a link"), commit)]
         anchors = lazy_modules.links.deduplicate_anchors([*(() if instead else target.anchors), *new])
-        return context.change(
-            target, [context.factory.about(target, MemoryAnchored(memory_id=target.id, anchors=anchors))]
-        )
+        return anchor_memory(context, target, anchors)
 
     def _resolve_link(self, link: str, commit: str) -> list[Anchor]:
+        link = self._checkout.complete_link(link)
         anchors = lazy_modules.links.resolve_link(self._checkout.index, link, commit)
         if not anchors:
             raise InvalidInput(lazy_modules.links.explain_mismatch(self._checkout.index, link))
@@ -89,10 +90,11 @@ class Code:
 
         With ``wait`` all code is read first; else ``is_behind`` says whether some is left to the background.
         """
-        if wait:
-            self._checkout.index.refresh()
-        deadline = math.inf if wait else measure_cpu_seconds() + ASKED_SECONDS
-        return find_stale_memories(self._context, since, deadline)
+        if not wait:
+            return find_stale_memories(self._context, since, deadline=find_deadline(ASKED_SECONDS))
+        asked_at = time.time()
+        self._checkout.index.refresh()
+        return find_stale_memories(self._context, since, asked_at)
 
     @property
     def is_behind(self) -> bool:
@@ -103,14 +105,14 @@ class Code:
         """Return the code of a memory's anchors then and now; empty for code of other repositories."""
         if not memory.anchors or not self._checkout.owns(memory):
             return ()
-        root = self._checkout.index.root
+        index, texts = self._checkout.index, [memory.text] * len(memory.anchors)
         return tuple(
             AnchoredCode(
                 staleness=staleness,
-                then=lazy_modules.versions.read_old_code(root, staleness.anchor),
-                now=lazy_modules.versions.read_current_code(root, staleness.now),
+                then=lazy_modules.versions.read_old_code(index, staleness.anchor),
+                now=lazy_modules.versions.read_current_code(index.root, staleness.now),
             )
-            for staleness in self._checkout.try_to_judge(memory.anchors)
+            for staleness in self._checkout.try_to_judge(memory.anchors, texts)
         )
 
     def find_related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> RelatedContext:
@@ -119,15 +121,13 @@ class Code:
 
     def neighbours(self, files: Sequence[str]) -> tuple[RelatedFile, ...]:
         """Find the files most related to some files: edited together, or with names in common."""
-        inside = tuple(filter(None, (self._find_path_in_tree(file) for file in files))) if self._checkout.exists else ()
+        checkout = self._checkout
+        inside = checkout.find_paths(map(checkout.complete_path, files)) if checkout.exists else ()
         if not inside:
             return ()
-        self._checkout.index.refresh_if_older(0.0)
+        checkout.index.refresh_if_older(0.0)
         sessions = find_shared_sessions(self._context.store.db, self._context.repository, inside)
-        near = lazy_modules.related_files.find_related(self._checkout.index, inside, sessions=sessions)
-        # To lie in the same folder is no reason to be told of it.
-        same_folder = lazy_modules.related_files.Relation.SAME_FOLDER
-        return tuple(file for file in near if file.why != (same_folder,))[:MOST_NEIGHBOURS]
+        return tuple(lazy_modules.related_files.find_related(checkout.index, inside, MOST_NEIGHBOURS, sessions))
 
     def file_at(self, path: str, commit: str = "") -> str:
         """Read a file at a commit, or at the one checked out."""
@@ -135,7 +135,7 @@ class Code:
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
         """The symbols of a file, the file itself first."""
-        inside = self._find_path_in_tree(path)
+        inside = self._checkout.find_path(self._checkout.complete_path(path))
         symbols = tuple(self._checkout.index.read_symbols(inside)) if inside else ()
         if not symbols:
             raise NotFound(f"there is no file {path!r} in this working tree")
@@ -144,86 +144,59 @@ class Code:
     def index(self, progress: Progress = quietly) -> IndexReport:
         """Index the whole working tree."""
         changed = self._checkout.index.refresh(progress)
-        files, symbols = self._checkout.index.count_files_and_symbols()
-        left_out = self._checkout.index.count_left_out()
         linked_count = self.relink_unlinked()
+        follow_moved(self._context)
         if self._checkout.is_under_git:
             self.index_commits()
-        return IndexReport(files=files, symbols=symbols, changed=changed, linked=linked_count, left_out=left_out)
+        return self._report(changed, linked_count)
+
+    def _report(self, changed: int, linked: int) -> IndexReport:
+        index = self._checkout.index
+        files, symbols = index.count_files_and_symbols()
+        left_out = index.count_left_out()
+        return IndexReport(files=files, symbols=symbols, changed=changed, linked=linked, left_out=left_out)
 
     def index_commits(self, *, since: str = "", dry_run: bool = False, progress: Progress = quietly) -> CommitReport:
         """Index the commits that give a reason: new ones, or all since a date."""
+        self._checkout.require_git()
         return lazy_modules.commit_index.index_commits(self._context, since=since, dry_run=dry_run, progress=progress)
 
     def relink_unlinked(self) -> int:
         """Link memories that name code which the index knows by now, and return how many; call it after indexing."""
+        self._checkout.take_unlinked()
+        return self._relink(find_unlinked_memories(self._context, looks_like_code))
+
+    def retry_links(self) -> None:
+        """Link the memories of the last commands that named code which was not there then."""
+        db, sight, tries = self._context.store.db, self._context.limit_sight(), self._checkout.take_unlinked()
+        self._relink([memory for memory in memories.get_visible(db, tries, sight) if not memory.anchors])
+        self._checkout.note_unlinked(memories.get_visible(db, tries, sight), tries)
+
+    def _relink(self, unlinked: Sequence[Memory]) -> int:
         context, checkout = self._context, self._checkout
         # A hub or a teammate's memory has an owner who links it; only one's own are changed here.
-        own = [
-            memory
-            for memory in find_unlinked_memories(context, looks_like_code)
-            if memory.owner == context.settings.person
-        ]
+        own = [memory for memory in unlinked if memory.owner == context.settings.person]
         claims = [Claim(text=memory.text, scope=memory.scope, links=memory.links) for memory in own]
-        anchors = checkout.find_anchors(claims, context.list_edited_files)
+        anchors = checkout.find_anchors(claims, context.list_edited_files, is_thorough=False)
         pairs = [(memory, matches) for memory, matches in zip(own, anchors, strict=True) if matches]
         for memory, matches in pairs:
-            fact = MemoryAnchored(memory_id=memory.id, anchors=matches)
-            context.change(memory, [context.factory.about(memory, fact)])
+            anchor_memory(context, memory, matches)
         return len(pairs)
-
-    def count_links(self) -> tuple[int, int]:
-        """Count the memories that are linked to code of this tree, and those that name code and are not."""
-        return count_links(self._context)
 
     def index_politely(self) -> IndexReport:
         """Index the tree and judge all links at the lowest priority, unless another process is indexing it."""
         system.lower_priority()
-        if not self._checkout.index.is_being_refreshed():
-            report = self.index()
-            # Where moved code went is remembered, so that the next answer need not search for it.
-            find_stale_memories(self._context)
-            return report
-        files, symbols = self._checkout.index.count_files_and_symbols()
-        return IndexReport(files=files, symbols=symbols, changed=0, linked=0, left_out=0)
-
-    def watch(self, stop: Stop, on_change: Callable[[int], None] = lambda changed: None) -> None:
-        """Update the index whenever the tree changes, until stopped; without it, files are read when asked about."""
-        lazy_modules.watcher.follow(self._checkout.index, stop, on_change)
-
-    def keep_warm(self) -> Callable[[], None]:
-        """Watch the tree in a background thread, if it is indexed already or small; return a function that stops it.
-
-        If this fails, files are read when they are asked about, and the doctor says why.
-        """
-        if not self._checkout.is_under_git:
-            return lambda: None
-        stop = Stop()
-
-        def follow() -> None:
-            # The first answer comes first.
-            if not stop.wait(WARM_AFTER_SECONDS):
-                # A connection of its own, because this is another thread.
-                with suppress(HivemindError), self._checkout.open_index(self._checkout.root) as index:
-                    lazy_modules.watcher.keep_warm(index, stop)
-
-        thread = Thread(target=follow, name="hivemind-watch", daemon=True)
-        thread.start()
-
-        def end() -> None:
-            stop.set()
-            thread.join(timeout=1)
-
-        return end
+        if self._checkout.index.is_being_refreshed():
+            return self._report(changed=0, linked=0)
+        return self.index()
 
     def health(self) -> Finding:
-        """Check whether the working tree can be watched."""
+        """Say how much of the code is indexed and linked to memories."""
         if not self._checkout.is_under_git:
             return Finding(what="code", is_well=True, detail="no git repository here, so nothing is followed")
         try:
             files, symbols = self._checkout.index.count_files_and_symbols()
-            trouble = lazy_modules.watcher.find_problem(self._checkout.index)
-            linked, unlinked = self.count_links()
+            linked, unlinked = count_links(self._context)
         except HivemindError as error:
             return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind code index")
         counts = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}"
@@ -234,14 +207,4 @@ class Code:
         if left_out := self._checkout.index.count_left_out():
             counts += f" ({plural(left_out, 'more file')} left out: over the limit)"
         counts += f"; {describe_links(linked, unlinked, may_lack_names=self._checkout.index.may_lack_names)}"
-        if trouble:
-            detail = f"{counts}; changes are noticed only when asked about, because {trouble}"
-            return Finding(what="code", is_well=True, detail=detail, remedy=lazy_modules.watcher.REMEDY)
-        return Finding(what="code", is_well=True, detail=f"{counts}; changes can be followed")
-
-    def _find_path_in_tree(self, path: str) -> str:
-        """Resolve a path from the current directory or the root of the tree; empty if it is outside."""
-        root = self._checkout.root
-        place = next((candidate for candidate in (Path.cwd() / path, root / path) if candidate.is_file()), root / path)
-        target, base = place.resolve(), root.resolve()
-        return target.relative_to(base).as_posix() if target.is_relative_to(base) else ""
+        return Finding(what="code", is_well=True, detail=counts)

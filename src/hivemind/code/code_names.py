@@ -49,10 +49,11 @@ MAX_PLACES_PER_NAME = 3
 
 MAX_FILES = 2_000
 
-_SCOPE = re.compile(r"::|#|->")
+_SCOPE = re.compile(r"::|(?<=\w)#|->")
 _BACKTICKS = re.compile(r"`([^`\n]{2,200})`")
 _WORD = r"[A-Za-z_$][\w$]*"
-_QUALIFIED_NAME = re.compile(rf"{_WORD}(?:(?:\.|::|#|->){_WORD})*")
+_JOINT = r"(?:\.#?|::|#|->)"  # JavaScript writes `Client.#refresh` for what is private
+_QUALIFIED_NAME = re.compile(rf"#?{_WORD}(?:{_JOINT}{_WORD})*")
 _LINK = re.compile(r"[\w./\\@+-]+\.\w+::[\w.:]+")
 _PATH = re.compile(
     r"(?<![\w:/])(?:[\w@+.-]+/)*[\w@+-][\w@+.-]*\.\w{1,8}(?::\d+(?:-\d+)?)?(?![\w/])|(?:[\w@+.-]+/)+[\w@+.-]+"
@@ -61,7 +62,7 @@ _CALL = re.compile(rf"(?<![\w$.])({_QUALIFIED_NAME.pattern})\(\)?")
 # Longest first: `TypeAdapter.validate_python` is one name and not two.
 _CODELIKE = re.compile(
     r"(?<![\w$.])(?:"
-    rf"{_WORD}(?:(?:\.|::|#|->){_WORD})+"  # Class.method, Type::method, pkg.Symbol
+    rf"{_WORD}(?:{_JOINT}{_WORD})+"  # Class.method, Type::method, pkg.Symbol
     r"|_+[A-Za-z]\w*"  # _private
     r"|[a-z]+(?:_[a-z0-9]+)+_*"  # snake_case
     r"|[A-Za-z]+[a-z0-9]+(?:[A-Z][a-z0-9]*)+"  # CamelCase
@@ -71,7 +72,7 @@ _CODELIKE = re.compile(
 _PLAIN_CODE = re.compile(
     r"(?<![\w$./-])(?:_*[A-Za-z]\w*_\w+"  # snake_case
     r"|[a-z]{3,}(?:[A-Z][a-z0-9]+)+"  # camelCase; names of products begin with a capital, or one or two small letters
-    rf"|{_WORD}(?:::|#|->){_WORD}"  # Type::method
+    rf"|{_WORD}(?:::|\.?#|->){_WORD}"  # Type::method
     r"|[A-Za-z]\w{2,}\.[a-z]\w{4,}"  # Class.method; suffixes of files and domains are shorter
     r")(?![\w/])"
 )
@@ -257,23 +258,16 @@ def fit_package(name: Words, package: Words, qualified_name: str) -> Fit | None:
     return Fit(has_gap=length < len(symbol_words), is_partial=len(leading) < len(package))
 
 
-def fit_file(name: Words, path: str, root: str) -> Fit | None:
-    """How well a name fits a file, with or without its suffix; None if it does not."""
-    return _fit_path(name, path, root) if name else None
-
-
-def fit_folder(name: Words, folder: str, root: str) -> Fit | None:
-    """How well a name fits a folder; None if it does not."""
-    return _fit_path(name, f"{folder}/", root) if name else None
-
-
 def fit_paths(name: Words, paths: Sequence[str], root: str) -> dict[CodePlace, Fit]:
     """The files and folders that a name fits."""
-    modules = [path for path in paths if not is_package_file(path)]
-    files = {CodePlace(path, "", FILE): fit for path in modules if (fit := fit_file(name, path, root))}
+    # A file that represents its folder is meant only by its own name.
+    modules = [path for path in paths if not is_package_file(path) or _get_stem(path) in name]
+    files = {CodePlace(path, "", FILE): fit for path in modules if (fit := _fit_path(name, path, root))}
     # Rust keeps a module's own code in `auth.rs` beside the folder `auth`; the name means the file.
     folder_paths = sorted(list_parent_folders(paths) - {place.path.rpartition(".")[0] for place in files})
-    return files | {CodePlace(path, "", FOLDER): fit for path in folder_paths if (fit := fit_folder(name, path, root))}
+    return files | {
+        CodePlace(path, "", FOLDER): fit for path in folder_paths if (fit := _fit_path(name, f"{path}/", root))
+    }
 
 
 def select_best(fits: Mapping[CodePlace, Fit]) -> list[CodePlace]:
@@ -295,7 +289,11 @@ def list_parent_folders(paths: Iterable[str]) -> set[str]:
 
 def is_package_file(path: str) -> bool:
     """Whether a file represents its folder, such as `__init__.py`."""
-    return path.rpartition("/")[2].partition(".")[0] in PACKAGE_FILES
+    return _get_stem(path) in PACKAGE_FILES
+
+
+def _get_stem(path: str) -> str:
+    return path.rpartition("/")[2].partition(".")[0]
 
 
 def _fit_path(name: Words, path: str, root: str, symbol: Words = ()) -> Fit | None:

@@ -23,6 +23,7 @@ from hivemind.model.code import CommitReport
 from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import Timestamp, derive_id
 from hivemind.model.timestamps import format_timestamp
+from hivemind.store.database import Closeable
 
 if TYPE_CHECKING:
     from hivemind.text import commit_messages
@@ -87,7 +88,7 @@ class ReasonedCommit:
         return self.reason if self.subject in self.reason else f"{self.subject}. {self.reason}"
 
 
-class CommitIndex:
+class CommitIndex(Closeable):
     """The open index of one working tree's commits."""
 
     def __init__(self, root: Path, db: apsw.Connection) -> None:
@@ -107,12 +108,6 @@ class CommitIndex:
     def close(self) -> None:
         """Close the database."""
         self._db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def update(self, clean: Clean, *, since: str = "", progress: Progress = quietly) -> CommitReport:
         """Add the commits since the last update, or all of them since a date, and return how many were read."""
@@ -207,7 +202,7 @@ def index_commits(
     gate, redact = context.store.load_gate(), context.factory.redact
 
     def clean(text: str) -> str:
-        text = gate.watch.replace_erased_texts(redact(text))
+        text = gate.text_filter.replace_erased_texts(redact(text))
         return "" if gate.find_text_refusal(text, context.repository.id) else text
 
     with context.checkout.open_commits() as commits:
@@ -239,11 +234,7 @@ def find_commit_reason(commit: git.Commit) -> str:
 
 def remove_commits(cache: Path, is_named: Callable[[str], object]) -> int:
     """Delete the commits of all trees whose texts match, overwrite them, and return how many there were."""
-    count = 0
-    for path in sorted(cache.glob(f"{PREFIX}*.db")):
-        with suppress(apsw.Error):
-            count += _remove_from(path, is_named)
-    return count
+    return cache_database.sweep(cache, f"{PREFIX}*.db", lambda path: _remove_from(path, is_named))
 
 
 def _remove_from(path: Path, is_named: Callable[[str], object]) -> int:

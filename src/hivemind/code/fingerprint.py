@@ -66,13 +66,10 @@ def pack(values: Sequence[int]) -> str:
 @lru_cache(maxsize=8192)
 def unpack(text: str) -> frozenset[int]:
     """Decode a sketch from its text."""
-    return frozenset(unpack_first(text, SKETCH_SIZE))
-
-
-def unpack_first(text: str, count: int) -> list[int]:
-    """Decode only the smallest values of a sketch."""
-    buffer = urlsafe_b64decode(text[: count * 4])  # three bytes are four characters of base64
-    return [int.from_bytes(buffer[start : start + _HASH_BYTES]) for start in range(0, len(buffer), _HASH_BYTES)]
+    buffer = urlsafe_b64decode(text)
+    return frozenset(
+        int.from_bytes(buffer[start : start + _HASH_BYTES]) for start in range(0, len(buffer), _HASH_BYTES)
+    )
 
 
 def measure_similarity(first_sketch: str, second_sketch: str) -> float:

@@ -1,4 +1,8 @@
-"""Run git in a working tree, without running any program that the repository configures."""
+"""Run git in a working tree, without running any program that the repository configures.
+
+git reads no repository of another user ("dubious ownership", as in containers), and none with a damaged HEAD. There, or
+where no git is installed, a repository and its remotes are found in git's own files.
+"""
 
 import os
 import re
@@ -8,13 +12,24 @@ from pathlib import Path
 
 from hivemind.errors import InvalidInput, Unavailable
 from hivemind.model.dataclass import dataclass
+from hivemind.system import stretch
+from hivemind.text.untrusted import Unreadable, read_limited
 
 TIMEOUT_SECONDS = 20.0
 HISTORY_SECONDS = 600.0
 """Timeout for reading a long history, which only happens while a person waits for it."""
 
 OUTSIDE_SECONDS = 1.0
-"""Timeout for searching a directory that is no repository."""
+"""Timeout for searching a directory that is no repository, or what git ignores."""
+
+DEPENDENCY_FOLDERS = (".*", "node_modules", "venv", "env", "site-packages", "vendor", "target", "dist", "build")
+"""Folders with other people's code, or with copies of one's own."""
+
+MAX_BRANCHES, MAX_STASHES = 10, 3
+"""The newest branches and stashes in which code is searched for that is not here."""
+
+MAX_CONFIGURATION_BYTES = 1 << 20
+"""Larger files of git are not read."""
 
 # A repository's own configuration may name programs to run: a file system monitor, hooks.
 _SAFE_OPTIONS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false")
@@ -25,11 +40,15 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_PAGER": "cat", "LC_ALL": "C",
 }  # fmt: skip
 # Configuration and limits that the user sets by the environment stay in force.
-_INHERITED_PREFIXES = ("GIT_CONFIG_", "GIT_CEILING_", "GIT_DISCOVERY_")
+INHERITED_PREFIXES = ("GIT_CONFIG_", "GIT_CEILING_", "GIT_DISCOVERY_")
 # Only hexadecimal ids, so that no option or other revision syntax reaches git.
 COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 # Control characters as separators: they hardly occur in names and messages.
 _COMMIT_FORMAT = f"--format=%x01{'%x02'.join(('%H', '%cI', '%an', '%B'))}"
+
+_SECTION = re.compile(r'\s*\[\s*remote\s+"(?P<name>(?:[^"\\]|\\.)*)"\s*\]', re.IGNORECASE)
+_URL = re.compile(r'\s*url\s*=\s*"?(?P<url>[^"#;\n]*?)"?\s*(?:[#;].*)?', re.IGNORECASE)
+_TRACES = ("HEAD", "config", "objects", "commondir")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +70,10 @@ def run(
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name.startswith(_INHERITED_PREFIXES)
+        if not name.startswith("GIT_") or name.startswith(INHERITED_PREFIXES)
     }
     command = ["git", *_SAFE_OPTIONS, *_MEMORY_OPTIONS, "-C", str(root), *arguments]
+    timeout = stretch(timeout)
     try:
         process = subprocess.run(
             command, input=stdin, capture_output=True, timeout=timeout, env=environment | _ENVIRONMENT, check=False
@@ -108,18 +128,62 @@ def list_tracked(root: Path, paths: Iterable[str]) -> set[str]:
     return set(run_or_empty(root, "ls-files", "-z", "--", *names).split("\0")) - {""}
 
 
-def find_files_with_word(root: Path, word: str, timeout: float = TIMEOUT_SECONDS, commit: str = "") -> list[str] | None:
-    """Files that contain this word and are not ignored, now or at a commit; None if the search takes longer."""
-    is_repository = (root / ".git").exists()
+def find_files_with_word(
+    root: Path, word: str, timeout: float = TIMEOUT_SECONDS, commit: str = "", *, everywhere: bool = False
+) -> list[str] | None:
+    """Files that contain this word, now or at a commit; None if the search takes longer.
+
+    Those that are ignored and those of submodules are searched only `everywhere`, and never those of dependencies.
+    """
+    is_repository = (root / ".git").exists() and not everywhere
     place = commit or ("--untracked" if is_repository else "--no-index")
     # Any other directory may be a whole disk.
     timeout = timeout if is_repository else min(timeout, OUTSIDE_SECONDS)
     options = ("-l", "-z", "-w", "-I", "--fixed-strings", "-e", word, place)
+    left_out = () if is_repository else ("--", *(f":(exclude,glob)**/{folder}/**" for folder in DEPENDENCY_FOLDERS))
     try:
-        output = run(root, "grep", *options, timeout=timeout, may_find_nothing=True)
+        output = run(root, "grep", *options, *left_out, timeout=timeout, may_find_nothing=True)
     except Unavailable:
         return None
     return [path.removeprefix(f"{commit}:") if commit else path for path in _split_paths(output)]
+
+
+def count_lines(root: Path, word: str, timeout: float) -> dict[str, int]:
+    """The number of lines with this text in each file that is not ignored; none if the search takes longer."""
+    place = "--untracked" if (root / ".git").exists() else "--no-index"
+    options = ("-c", "-z", "-i", "-I", "--fixed-strings", "-e", word, place)
+    try:
+        output = run(root, "grep", *options, timeout=timeout, may_find_nothing=True)
+    except Unavailable:
+        return {}
+    rows = (row.partition(b"\0") for row in output.splitlines())
+    return {os.fsdecode(path): int(count) for path, _, count in rows if count.isdigit()}
+
+
+def is_ancestor(root: Path, commit: str, other: str) -> bool:
+    """Whether a commit is part of the history of another one."""
+    if not COMMIT_ID.fullmatch(commit) or not other:
+        return False
+    try:
+        run(root, "merge-base", "--is-ancestor", commit, other)
+    except Unavailable:
+        return False
+    return True
+
+
+def find_branch_with(root: Path, path: str, word: str) -> str:
+    """The newest branch whose version of a file has this word, or "the stash"; empty if there is none."""
+    options = ("--sort=-committerdate", f"--count={MAX_BRANCHES}", "--format=%(refname)", "refs/heads", "refs/remotes")
+    branches = run_or_empty(root, "for-each-ref", *options).split()
+    stashes = run_or_empty(root, "rev-list", "-g", f"-n{MAX_STASHES}", "refs/stash", "--").split()
+    # Untracked files of a stash are in its third parent.
+    places = [*branches, *(f"{stash}{part}" for stash in stashes for part in ("", "^3"))]
+    sources = read_blobs(root, [f"{place}:{path}" for place in places])
+    name = next(
+        (name for name, source in sources.items() if re.search(rb"\b%b\b" % re.escape(word).encode(), source)), ""
+    )
+    place = name.removesuffix(f":{path}")
+    return re.sub(r"^refs/(?:heads|remotes)/", "", place) if name.startswith("refs/") else "the stash" if name else ""
 
 
 def list_changes(root: Path, since: str, until: str = "HEAD") -> tuple[list[str], dict[str, str]]:
@@ -197,3 +261,76 @@ def read_patches(root: Path, commits: Iterable[str]) -> Iterator[tuple[str, str,
 
 def _split_paths(output: bytes) -> list[str]:
     return [os.fsdecode(field) for field in output.split(b"\0") if field.strip()]
+
+
+def find_repository(directory: Path) -> tuple[Path, Path] | None:
+    """Return the working tree around a directory and the directory of its repository; None outside of git."""
+    ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
+    try:
+        device = directory.stat().st_dev
+        for place in (directory, *directory.parents):
+            # git stops there, too.
+            if place.stat().st_dev != device or (place != directory and str(place) in ceilings):
+                return None
+            if git_directory := _find_git_directory(place / ".git"):
+                return place, git_directory
+    except (OSError, ValueError):
+        return None
+    return None
+
+
+def read_remotes(git_directory: Path) -> dict[str, str]:
+    """Return the addresses of the remotes in a repository's configuration, by their names."""
+    urls: dict[str, str] = {}
+    name = ""
+    for line in _read_file(git_directory / "config").splitlines():
+        if line.lstrip().startswith("["):
+            section = _SECTION.match(line)
+            name = section["name"] if section else ""
+        elif name and (url := _URL.fullmatch(line)):
+            urls.setdefault(name, url["url"])
+    return urls
+
+
+def list_identifying_files(root: Path, git_directory: Path) -> list[Path] | None:
+    """List the files that say which repository a working tree belongs to and what is checked out.
+
+    None if other files may say it too. ``git_directory`` is the one that all worktrees share.
+    """
+    own = _resolve_link(root / ".git")
+    head = _read_file(own / "HEAD").strip() if own else ""
+    # Other files are included by the configuration, or references are kept in another format.
+    if (
+        own is None
+        or "[include" in _read_file(git_directory / "config").lower()
+        or (git_directory / "reftable").exists()
+    ):
+        return None
+    name = head.removeprefix("ref: ")
+    shared_files = ("config", "config.worktree", "shallow", "description", "packed-refs", *([name] * (name != head)))
+    return [root / ".git", own / "commondir", own / "HEAD", *(git_directory / file for file in shared_files)]
+
+
+def _find_git_directory(link: Path) -> Path | None:
+    """Return the directory that all worktrees of a repository share."""
+    git_directory = _resolve_link(link)
+    if git_directory is None:
+        return None
+    shared = _read_file(git_directory / "commondir").strip()
+    git_directory = git_directory / shared if shared else git_directory
+    return git_directory if any((git_directory / name).exists() for name in _TRACES) else None
+
+
+def _resolve_link(link: Path) -> Path | None:
+    """Return the directory of a working tree's own files; a worktree and a submodule have a file that names it."""
+    if not link.is_file():
+        return link
+    target = _read_file(link).partition("gitdir:")[2].strip()
+    return link.parent / target if target else None
+
+
+def _read_file(file: Path) -> str:
+    try:
+        return os.fsdecode(read_limited(file, MAX_CONFIGURATION_BYTES))
+    except (OSError, Unreadable):
+        return ""

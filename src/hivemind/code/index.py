@@ -4,11 +4,12 @@ It is a cache: a file whose stamp differs is read again, a damaged database is r
 Calls and inheritance are stored as names and resolved by queries, so a saved file changes only its own rows.
 """
 
+import json
 import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from difflib import get_close_matches
 from functools import wraps
@@ -20,13 +21,13 @@ import apsw
 from hivemind import system
 from hivemind.code import cache_database, git, index_database, index_reading, working_tree
 from hivemind.code.code_names import normalise_word
-from hivemind.code.fingerprint import digest, merge, pack, unpack, unpack_first
+from hivemind.code.fingerprint import digest, merge, pack, unpack
 from hivemind.code.grammars import find_language
 from hivemind.code.index_database import select
-from hivemind.code.parsing import outline
-from hivemind.code.working_tree import Stamp
+from hivemind.code.parsing import make_whole_symbol, outline
 from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import FOLDER, LOCATION_FIELDS, Fingerprint, Symbol
+from hivemind.store.database import Closeable
 
 BATCH_FILES = 50
 """Files per transaction, which lasts a tenth of a second; nobody else can write in that time."""
@@ -49,8 +50,8 @@ MAX_QUICK_FILES = 50
 LARGE_TREE_SECONDS = 300.0
 """How long a look at a larger tree holds as long as the same commit is checked out."""
 
-READ_BYTES_PER_SECOND = 2_000_000
-"""How fast a file is read into the index, for a guess of what somebody who waits would wait for."""
+MAX_QUICK_BYTES = 200_000
+"""Size of a changed file that is read while somebody waits; larger ones are left to the background."""
 
 WAIT_MS = 200
 """How long the answer about one file waits for another process that writes, before it does without storing it."""
@@ -63,6 +64,9 @@ MAX_DEFINING_FILES = 60
 
 MAX_FOLDER_FILES = 500
 """Only the first files of a larger folder count for its fingerprint."""
+
+MAX_KEPT_LENGTH, MAX_KEPT = 40_000, 5_000
+"""Characters of an anchor's code that is kept, and the number of such pieces."""
 
 LEFT_OUT_FACT = "left out"
 LAST_COMMIT_FACT = "last look"
@@ -96,7 +100,7 @@ def rebuild_if_damaged(
     return wrapper
 
 
-class CodeIndex:
+class CodeIndex(Closeable):
     """The open index of one working tree."""
 
     def __init__(self, root: Path, path: Path, busy_timeout_ms: int = cache_database.BUSY_TIMEOUT_MS) -> None:
@@ -106,6 +110,10 @@ class CodeIndex:
         self.db = index_database.connect(path, busy_timeout_ms)
         self.is_behind = False
         """Whether a refresh was left to the background, so that answers may not know all of the tree."""
+        self.has_moved_code = False
+        """Whether anchors were followed to another place, to which the background links their memories."""
+        self._is_busy = False
+        """Whether another process was writing when this object last wanted to."""
         self._looked_at_ns = 0
         """When this object last looked through the tree, also if what it saw was left to the background."""
 
@@ -131,12 +139,6 @@ class CodeIndex:
     def close(self) -> None:
         """Close the database."""
         self.db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @rebuild_if_damaged
     def refresh(self, progress: Callable[[int, int], None] = lambda *_: None) -> int:
@@ -202,10 +204,13 @@ class CodeIndex:
     def read_symbols(self, path: str) -> list[Symbol]:
         """The symbols of a file as it is now, the file itself first; empty if there is no such file."""
         if not self._is_current(path):
-            self.db.set_busy_timeout(WAIT_MS)
+            # Once per answer and not once per file, which was seconds after a switch of branches.
+            self.db.set_busy_timeout(0 if self._is_busy else WAIT_MS)
             try:
                 self._read_and_store([path])
+                self._is_busy = False
             except apsw.BusyError:  # another process is indexing: answer without storing
+                self._is_busy = True
                 content = working_tree.read(self.root, path)
                 return list(outline(path, content[1]).symbols) if content else []
             finally:
@@ -214,15 +219,10 @@ class CodeIndex:
         return [make_symbol(row) for row in select(self.db, query, path)]
 
     @rebuild_if_damaged
-    def estimate_seconds(self, path: str) -> float:
-        """How long it may take to find the symbols of a file, which is read again if it has changed."""
-        current_stamp = working_tree.stamp(self.root, path)
-        return current_stamp.size / READ_BYTES_PER_SECOND if current_stamp and not self._is_current(path) else 0.0
-
-    def find_by_name(self, name: str, limit: int = 50) -> list[Symbol]:
-        """Symbols with this simple name, as last indexed."""
-        rows = self._select(f"{SELECT_SYMBOLS} WHERE s.name = ? AND s.kind != 'file' LIMIT ?", name, limit)
-        return [make_symbol(row) for row in rows]
+    def is_slow_to_read(self, path: str) -> bool:
+        """Whether a file changed and is too large to be read again while somebody waits."""
+        stamp = working_tree.stamp(self.root, path)
+        return stamp is not None and stamp.size > MAX_QUICK_BYTES and not self._is_current(path)
 
     def find_places(self, names: Iterable[str]) -> list[tuple[str, str, str]]:
         """Path, qualified name and kind of all symbols with one of these simple names, as last indexed."""
@@ -261,10 +261,8 @@ class CodeIndex:
             if self.is_built
             else [file for file in working_tree.list_files(self.root) if file.startswith(inside)]
         )
-        stamps = {file: working_tree.stamp(self.root, file) for file in files[:MAX_FOLDER_FILES]}
-        self._read_and_store(
-            [file for file, stamp in stamps.items() if not (stamp and _is_current(stamp, rows.get(file)))]
-        )
+        members_to_read = [file for file in files[:MAX_FOLDER_FILES] if not self._is_as_stored(file, rows.get(file))]
+        self._read_and_store(members_to_read)
         query = f"{SELECT_SYMBOLS} WHERE f.path >= ? AND f.path < ? AND s.kind = 'file' ORDER BY f.path LIMIT ?"
         members = [make_symbol(row) for row in select(self.db, query, inside, end, MAX_FOLDER_FILES)]
         if not members:
@@ -280,35 +278,31 @@ class CodeIndex:
             tokens=sum(child.tokens for _, child in children),
             sketch=pack(merge(unpack(child.sketch) for _, child in children)),
         )
-        return Symbol(
-            path=inside[:-1], kind=FOLDER, name="", qualified="", ordinal=0, line=1, end_line=1, signature="",
-            before="", after="", fingerprint=fingerprint,
-        )  # fmt: skip
+        return make_whole_symbol(inside[:-1], FOLDER, 1, fingerprint)
 
     @rebuild_if_damaged
-    def index_files_containing(self, name: str) -> None:
-        """Index the files that seem to define this name, unless the index knows all of the tree."""
-        if self.may_lack_names:
-            paths = git.find_files_with_word(self.root, name, SEARCH_SECONDS) or ()
-            code_paths = [path for path in paths if find_language(path)][:MAX_AUTOMATIC_FILES]
-            self._read_and_store([path for path in code_paths if self._may_define(path, name)][:MAX_DEFINING_FILES])
+    def index_files_containing(self, name: str, *, everywhere: bool = False) -> None:
+        """Index the files that seem to define this name; `everywhere` also those that are ignored or in submodules."""
+        paths = git.find_files_with_word(self.root, name, SEARCH_SECONDS, everywhere=everywhere) or ()
+        code_paths = [path for path in paths if find_language(path)][:MAX_AUTOMATIC_FILES]
+        defining_paths = [path for path in code_paths if self._may_define(path, name)][:MAX_DEFINING_FILES]
+        self._read_and_store([path for path in defining_paths if not working_tree.is_in_worktree(self.root, path)])
 
     def _may_define(self, path: str, name: str) -> bool:
         """Whether a file looks as if it defined this name, which costs less than parsing it."""
         content = working_tree.read(self.root, path)
         word = re.escape(name.encode())
         # After a word such as `def`, `class` or a type, or at the beginning of a line; not after an operator.
-        pattern = rb"(?m)^(?:[^\n=;\"']*[\w>*&)\]][ \t*&:]+)?[ \t]*" + word + rb"\b(?!\.)"
+        pattern = rb"(?m)^(?:[^\n=;\"']*[\w>*&)\]][ \t*&:]+)?[ \t]*#?" + word + rb"\b(?!\.)"
         return content is not None and re.search(pattern, content[1]) is not None
 
-    def find_similar(self, fingerprint: Fingerprint) -> list[Symbol]:
-        """Symbols whose body may be similar to this one, as last indexed."""
-        symbols: dict[tuple[str, str, str, int], Symbol] = {}
-        for triple in unpack_first(fingerprint.sketch, index_reading.LOOKUP_TRIPLES):
-            query = f"{SELECT_SYMBOLS} JOIN triples t ON t.symbol = s.id WHERE t.triple = ? LIMIT 50"
-            rows = self._select(query, triple)
-            symbols.update((symbol.key, symbol) for symbol in map(make_symbol, rows))
-        return list(symbols.values())
+    def list_latest_files(self, limit: int) -> list[str]:
+        """The files that appeared last and those that were written last, so many of each."""
+        query = (
+            "SELECT path FROM (SELECT path FROM files ORDER BY id DESC LIMIT ?1)"
+            " UNION SELECT path FROM (SELECT path FROM files ORDER BY mtime_ns DESC LIMIT ?1)"
+        )
+        return [path for (path,) in self._select(query, limit)]
 
     def list_paths(self) -> list[str]:
         """The paths of all indexed files."""
@@ -316,8 +310,7 @@ class CodeIndex:
 
     def list_paths_in(self, folder: str) -> list[str]:
         """The paths of all indexed files below a folder."""
-        inside = folder.strip("/") + "/"
-        return [path for path in self.list_paths() if path.startswith(inside)]
+        return [path for path in self.list_paths() if path.startswith(f"{folder}/")]
 
     def count_files_and_symbols(self) -> tuple[int, int]:
         """The number of indexed files, and of symbols in them."""
@@ -329,11 +322,6 @@ class CodeIndex:
     def count_left_out(self) -> int:
         """The number of files that the last refresh left out, because there are more than are indexed."""
         return int(self.get_fact(LEFT_OUT_FACT) or 0)
-
-    def find_files(self, name: str) -> list[str]:
-        """Files with this name in any folder, as last indexed."""
-        query = "SELECT path FROM files WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 LIMIT 20"
-        return [path for (path,) in self._select(query, name)]
 
     @property
     def is_built(self) -> bool:
@@ -351,6 +339,19 @@ class CodeIndex:
         return self.get_fact("generation")
 
     @rebuild_if_damaged
+    def keep_code(self, codes: Mapping[str, str]) -> None:
+        """Keep the code of anchors, by the digest of its bytes; the oldest is dropped if there is too much."""
+        rows = [(raw, code) for raw, code in codes.items() if len(code) <= MAX_KEPT_LENGTH]
+        if rows:
+            self.db.executemany("INSERT OR IGNORE INTO kept_code (raw, code) VALUES (?, ?)", rows)
+            self.db.execute("DELETE FROM kept_code WHERE id <= (SELECT max(id) FROM kept_code) - ?", (MAX_KEPT,))
+
+    def read_kept_code(self, digests: Iterable[str]) -> dict[str, str]:
+        """The code that was kept, by the digest of its bytes."""
+        query = "SELECT raw, code FROM kept_code WHERE raw IN (SELECT value FROM json_each(?))"
+        return dict(self._select(query, json.dumps(sorted({*digests}))))
+
+    @rebuild_if_damaged
     def get_fact(self, name: str) -> str:
         """Read a named value that is stored with the index, such as the last commit; empty if there is none."""
         return index_database.get_fact(self.db, name)
@@ -366,7 +367,7 @@ class CodeIndex:
 
     def _lock(self, *, is_waiting: bool = True) -> AbstractContextManager[None]:
         """Hold the lock of whoever refreshes the index; the system releases it if the process dies."""
-        return system.lock_file(str(self.path.with_suffix(".lock")), is_waiting=is_waiting)
+        return system.FileLock(str(self.path.with_suffix(".lock")), is_waiting=is_waiting)
 
     def is_large(self) -> bool:
         """Whether looking through the tree takes longer than somebody should wait."""
@@ -384,7 +385,12 @@ class CodeIndex:
     @property
     def may_index(self) -> bool:
         """Whether the tree may be indexed without a request: outside of git it may be a whole disk."""
-        return self.is_built or (self.root / ".git").exists()
+        return self.is_built or self.is_in_git
+
+    @property
+    def is_in_git(self) -> bool:
+        """Whether the tree is the working tree of a repository."""
+        return (self.root / ".git").exists()
 
     def _is_older(self, seconds: float, *, is_large: bool) -> bool:
         age = (time.time_ns() - max(self._looked_at_ns, int(self.get_fact("refreshed") or 0))) / 1e9
@@ -414,11 +420,13 @@ class CodeIndex:
     def _is_as_stored(self, path: str, row: Sequence[int] | None) -> bool:
         stamp = working_tree.stamp(self.root, path)
         # What is no file and was never one, such as a submodule, has nothing to read.
-        return _is_current(stamp, row) if stamp else row is None
+        if stamp is None or row is None:
+            return stamp is row
+        # A file changed within the resolution of its timestamp looks unchanged, so fresh stamps are not trusted.
+        return tuple(row[:3]) == stamp and stamp.mtime_ns + _STAMP_RACE_NS < row[3]
 
     def _refresh(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
-        with index_database.bulk_writes(self.db):
-            changed = self._read_and_store(paths, progress)
+        changed = self._read_and_store(paths, progress)
         self._count_common_commits()
         self.set_fact("refreshed", str(time.time_ns()))
         self.is_behind = False
@@ -475,8 +483,3 @@ def _remove_older(cache: Path, name: str) -> None:
     """Delete the indexes of this tree by other versions of the program, which nobody reads any more."""
     for path in cache.glob(f"{name}*"):
         path.unlink(missing_ok=True)
-
-
-def _is_current(stamp: Stamp, row: Sequence[int] | None) -> bool:
-    # A file changed within the resolution of its timestamp looks unchanged, so fresh stamps are not trusted.
-    return row is not None and tuple(row[:3]) == stamp and stamp.mtime_ns + _STAMP_RACE_NS < row[3]

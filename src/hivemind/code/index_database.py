@@ -5,7 +5,6 @@ Every transaction leaves the index consistent, so a process may be killed at any
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,10 @@ import apsw
 from hivemind.code import cache_database, git
 from hivemind.code.cache_database import BUSY_TIMEOUT_MS, transaction
 from hivemind.code.code_names import normalise_word
-from hivemind.code.index_reading import ContentRows, FileRows, Request, select_triples
-from hivemind.model.code import BROKEN, Fingerprint
+from hivemind.code.index_reading import ContentRows, FileRows, Request
+from hivemind.model.code import Fingerprint
 
-BULK_CACHE_KB = 32_000
-"""Memory for pages while a tree is indexed; rows sorted by names and hashes are inserted all over the file."""
-
-BULK_JOURNAL_PAGES = 8_000
-"""Length of the journal at which it is copied into the file meanwhile; a page that changes often is copied once."""
-
-VERSION = 7
+VERSION = 9
 """Part of the file's name; raise it with every change of the schema or of what is stored."""
 
 MAX_COMMIT_FILES = 40
@@ -41,6 +34,7 @@ CREATE TABLE files (
     seen_ns INTEGER NOT NULL -- when the file was read
 ) STRICT;
 CREATE INDEX files_by_stem ON files (stem);
+CREATE INDEX files_by_time ON files (mtime_ns);
 CREATE TABLE symbols (
     id INTEGER PRIMARY KEY,
     file INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, qualified TEXT NOT NULL,
@@ -49,9 +43,6 @@ CREATE TABLE symbols (
 ) STRICT;
 CREATE INDEX symbols_by_file ON symbols (file);
 CREATE INDEX symbols_by_name ON symbols (name);
-CREATE TABLE triples ( -- the smallest hashes of a body's sketch, to find the body elsewhere
-    triple INTEGER, symbol INTEGER, PRIMARY KEY (triple, symbol)
-) STRICT, WITHOUT ROWID;
 CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE mentions ( -- a symbol calls or inherits something of this name
     name INTEGER, symbol INTEGER,
@@ -67,13 +58,13 @@ CREATE TABLE together ( -- files changed by the same commits; each pair is store
     file INTEGER, other INTEGER, weight REAL NOT NULL, PRIMARY KEY (file, other)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX together_by_other ON together (other);
-CREATE VIRTUAL TABLE contents USING fts5 ( -- the words of a file; the row id is that of the file
-    path, names, body, content = '', contentless_delete = 1, tokenize = 'porter ascii'
-);
 CREATE TRIGGER symbol_gone AFTER DELETE ON symbols BEGIN DELETE FROM mentions WHERE symbol = old.id; END;
 CREATE TRIGGER file_gone AFTER DELETE ON files BEGIN
     DELETE FROM together WHERE file = old.id OR other = old.id;
 END;
+CREATE TABLE kept_code ( -- of anchors, as it was when the link was made
+    id INTEGER PRIMARY KEY, raw TEXT NOT NULL UNIQUE, code TEXT NOT NULL
+) STRICT;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 """
 
@@ -88,63 +79,26 @@ def select(db: apsw.Connection, query: str, *values: str | int) -> Iterator[Any]
     return iter(db.execute(query, values))
 
 
-@contextmanager
-def bulk_writes(db: apsw.Connection) -> Iterator[None]:
-    """Use more memory and a longer journal in the block, so that pages are read and written less often."""
-    settings = {"cache_size": -BULK_CACHE_KB, "wal_autocheckpoint": BULK_JOURNAL_PAGES}
-    earlier = {name: db.pragma(name) for name in settings}
-    for name, value in settings.items():
-        db.pragma(name, value)
-    try:
-        yield
-    finally:
-        for name, value in earlier.items():
-            db.pragma(name, value)
-        db.pragma("shrink_memory")
-
-
 def make_requests(db: apsw.Connection, paths: Iterable[str]) -> list[Request]:
-    """What to ask for these files, with their fingerprints as last indexed."""
-    return [_make_request(db, path) for path in dict.fromkeys(paths)]
-
-
-def _make_request(db: apsw.Connection, path: str) -> Request:
-    query = (
-        "SELECT s.kind, s.signature, s.fingerprint FROM symbols s JOIN files f ON f.id = s.file WHERE f.path = ?"
-        " ORDER BY s.kind != 'file'"
-    )
-    rows = list(select(db, query, path))
-    if not rows:
-        return Request(path)
-    raw = Fingerprint.parse(rows[0][2]).raw
-    # An error can make the same bytes parse differently, so fingerprints of a broken file are not reused.
-    is_broken = rows[0][1] == BROKEN
-    return Request(path, raw, () if is_broken else tuple(fingerprint for *_, fingerprint in rows))
+    """What to ask for these files, with the digests of their contents as last indexed."""
+    query = "SELECT s.fingerprint FROM symbols s JOIN files f ON f.id = s.file WHERE f.path = ? AND s.kind = 'file'"
+    return [
+        Request(path, next((Fingerprint.parse(text).raw for (text,) in select(db, query, path)), ""))
+        for path in dict.fromkeys(paths)
+    ]
 
 
 def store_files(db: apsw.Connection, files: Sequence[FileRows]) -> int:
     """Store files in one transaction and return how many of them differ from what was stored."""
-    words: dict[int, tuple[str, str, str] | None] = {}
     with transaction(db):
-        changed = sum(_store_file(db, file, words) for file in files)
-        _store_words(db, words)
+        changed = sum(_store_file(db, file) for file in files)
         if changed:
             set_fact(db, "generation", str(time.time_ns()))
     return changed
 
 
-def _store_words(db: apsw.Connection, words: dict[int, tuple[str, str, str] | None]) -> None:
-    """Replace the searchable words of files; None only deletes them."""
-    # Last and together: other statements in between make FTS5 write a segment for each file, which takes longer than
-    # all the rest.
-    db.executemany("DELETE FROM contents WHERE rowid = ?", [(file,) for file in words])
-    # FTS5 also writes a segment whenever a row id is smaller than the one before.
-    rows = [(file, *columns) for file, columns in sorted(words.items()) if columns is not None]
-    db.executemany("INSERT INTO contents (rowid, path, names, body) VALUES (?, ?, ?, ?)", rows)
-
-
-def _store_file(db: apsw.Connection, file: FileRows, words: dict[int, tuple[str, str, str] | None]) -> bool:
-    """Store all of a file but its words, which are added to `words`."""
+def _store_file(db: apsw.Connection, file: FileRows) -> bool:
+    """Store what was read from a file, and return whether it differs from what was stored."""
     query = "SELECT id, seen_ns FROM files WHERE path = ?"
     file_id, seen_ns = next(select(db, query, file.path), (0, 0))
     # Another process may have read it later than this one and stored it already; a time to come is a wrong clock.
@@ -153,7 +107,6 @@ def _store_file(db: apsw.Connection, file: FileRows, words: dict[int, tuple[str,
     if file.stamp is None:
         if file_id:
             _delete_content(db, file_id)
-            words[file_id] = None
             db.execute("DELETE FROM files WHERE id = ?", (file_id,))
         return bool(file_id)
     new_id = _store_stamp(db, file.path, file.stamp, file.read_ns)
@@ -162,19 +115,10 @@ def _store_file(db: apsw.Connection, file: FileRows, words: dict[int, tuple[str,
     if file_id:
         _delete_content(db, file_id)
     _store_content(db, new_id, file.content)
-    words[new_id] = file.content.words
     return True
 
 
 def _delete_content(db: apsw.Connection, file: int) -> None:
-    rows = select(db, "SELECT id, fingerprint FROM symbols WHERE file = ?", file)
-    fingerprints = [(symbol, Fingerprint.parse(text)) for symbol, text in rows]
-    triples = [
-        (triple, symbol)
-        for symbol, fingerprint in fingerprints
-        for triple in select_triples(fingerprint.tokens, fingerprint.sketch)
-    ]
-    db.executemany("DELETE FROM triples WHERE triple = ? AND symbol = ?", triples)
     db.execute("DELETE FROM symbols WHERE file = ?", (file,))
     db.execute("DELETE FROM imports WHERE file = ?", (file,))
 
@@ -198,8 +142,6 @@ def _store_content(db: apsw.Connection, file: int, content: ContentRows) -> None
     first_id = last_id + 1
     symbols = [(first_id + position, file, *columns) for position, columns in enumerate(content.symbols)]
     db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", symbols)
-    triples = [(triple, first_id + position) for triple, position in content.triples]
-    db.executemany("INSERT OR IGNORE INTO triples VALUES (?, ?)", triples)
     names = {name for _, name, _ in content.mentions}
     db.executemany("INSERT OR IGNORE INTO names (text) VALUES (?)", [(name,) for name in names])
     mentions = [(first_id + owner, qualifier, name) for owner, name, qualifier in content.mentions]

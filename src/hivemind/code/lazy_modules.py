@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from hivemind.lazy import LazyModule
 
-if TYPE_CHECKING:
-    from hivemind.code import blame, code_changes, commit_index, index, links, related_files, versions, watcher
-else:
-    blame = LazyModule("code.blame")
-    code_changes = LazyModule("code.code_changes")
-    commit_index = LazyModule("code.commit_index")
-    index = LazyModule("code.index")
-    links = LazyModule("code.links")
-    related_files = LazyModule("code.related_files")
-    versions = LazyModule("code.versions")
-    watcher = LazyModule("code.watcher")
+__all__ = [
+    "code_changes",
+    "commit_index",
+    "edited_symbols",
+    "index",
+    "links",
+    "related_files",
+    "versions",
+]
 
-__all__ = ["blame", "code_changes", "commit_index", "index", "links", "related_files", "versions", "watcher"]
+if TYPE_CHECKING:
+    from hivemind.code import code_changes, commit_index, edited_symbols, index, links, related_files, versions
+else:
+    globals().update((name, LazyModule(f"code.{name}")) for name in __all__)

@@ -11,20 +11,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
 
 from hivemind.code import code_names, git
 from hivemind.code.code_names import CodePlace, Fit, simplify_name, split_name, to_dotted
+from hivemind.code.edited_symbols import MAX_CANDIDATES, find_at_lines, find_edited_symbols, keep_if_few
 from hivemind.code.index import CodeIndex
 from hivemind.code.parsing import outline
+from hivemind.code.versions import load_symbols_at
 from hivemind.code.working_tree import read, stamp
 from hivemind.model.claim import Proposal
 from hivemind.model.code import FILE, FOLDER, MEMBERLESS_KINDS, Anchor, Symbol
-
-_T = TypeVar("_T")
-
-MAX_CANDIDATES = 5
-"""Maximum number of symbols for one link: overloads, or the symbols that its lines touch."""
+from hivemind.model.session import Observation
 
 MAX_MENTION_MATCHES = 3
 """A name in running text that fits more places is ignored; overloads are in one place."""
@@ -37,9 +34,8 @@ _HEAD_BYTES = 4_096
 """The beginning of a file, in which it declares its package."""
 
 _MAX_HEADS = 50
-_CHANGED_LINE = re.compile(r"^[+-]", re.MULTILINE)
-"""The sign of a line in a diff that an edit adds or removes."""
 _LINES = re.compile(r"^(.+?):(\d+)(?:-(\d+))?$")
+_PRIVATE_NAME = re.compile(r"(?:^|\.)#\w+$")
 _TEST_FOLDER = re.compile(
     r"(?:^|/|_|\b)(?:tests?|specs?|e2e|fixtures?|mocks?|testdata|examples?|samples?|demos?|vendor|third_party|benches)(?:/|_|\b)",
     re.IGNORECASE,
@@ -53,14 +49,6 @@ MOST_LOST_NAMES = 5
 """Names of a text that are looked for in the past; each costs two searches by git."""
 
 
-class Edit(NamedTuple):
-    """An edit of a file, and git's object name for the content after it."""
-
-    path: str
-    diff: str
-    content: str = ""
-
-
 def find_anchors(
     index: CodeIndex,
     links: Sequence[str],
@@ -69,22 +57,38 @@ def find_anchors(
     commit: str,
     near: Collection[str] = (),
     asked_at: float = math.inf,
+    *,
+    everywhere: bool = True,
 ) -> tuple[Anchor, ...]:
-    """Find the anchors of a memory in the current code; its text is only searched if links and files give none.
+    """Find the anchors of a memory in the current code; its text is searched only without links and files.
 
-    Whoever finds the anchors of many gives the time at which they began, and the tree is looked at once.
+    Whoever finds the anchors of many gives the time at which they began, so that the tree is looked at once, and does
+    not search `everywhere` for names that are in no file that git lists.
     """
     files = [source for source in sources if stamp(index.root, source.partition(":")[0])]
-    stated_anchors = [anchor for link in (*links, *files) for anchor in resolve_link(index, link, commit, asked_at)]
-    if stated_anchors:
+    stated_anchors = [
+        anchor
+        for link in (*links, *files)
+        for anchor in resolve_link(index, link, commit, asked_at, everywhere=everywhere)
+    ]
+    # A link that somebody wrote means one thing; if that is not here, something else is no substitute.
+    if stated_anchors or links:
         return deduplicate_anchors(stated_anchors)
     _refresh(index, asked_at)
     anchors = find_mentions(index, text, commit, near) if index.is_built else []
-    if not anchors and index.may_lack_names:
-        for name in islice(code_names.find_names(text), MAX_SEARCHED_NAMES):
-            index.index_files_containing(code_names.get_last_word(name))
-        anchors = find_mentions(index, text, commit, near)
+    if not anchors:
+        names = [code_names.get_last_word(name) for name in islice(code_names.find_names(text), MAX_SEARCHED_NAMES)]
+        searches = _search_names(index, names, everywhere=everywhere and code_names.surely_names_code(text))
+        anchors = next(filter(None, (find_mentions(index, text, commit, near) for _ in searches)), [])
     return deduplicate_anchors(anchors)
+
+
+def _search_names(index: CodeIndex, names: Sequence[str], *, everywhere: bool) -> Iterator[None]:
+    """Search the tree for names that the index does not have, in wider and wider steps; the caller looks after each."""
+    for is_wide in ([False] if index.may_lack_names else []) + ([True] if everywhere and index.is_in_git else []):
+        for name in names:
+            index.index_files_containing(name, everywhere=is_wide)
+        yield
 
 
 def _refresh(index: CodeIndex, asked_at: float) -> None:
@@ -97,60 +101,35 @@ def anchor_proposals(
 ) -> Iterator[tuple[str, tuple[Anchor, ...]]]:
     """Yield the memory id and the anchors of each proposal: the edited code, else the code that its text names."""
     commit, asked_at = git.read_head(index.root), time.time()
-    edits = _collect_edits(index.root, proposals, path_of)
     for proposal in proposals:
-        anchors = _anchor_edited_symbols(index, edits[proposal.memory_id], commit)
+        edits: dict[str, list[Observation]] = {}
+        for step in proposal.edits:
+            edits.setdefault(path_of(step.file), []).append(step)
+        edits.pop("", None)  # outside of the tree
+        anchors = deduplicate_anchors(_anchor_edited_symbols(index, edits, commit))
         if not anchors and (proposal.links or code_names.looks_like_code(proposal.text)):
             named_anchors = find_anchors(index, proposal.links, (), proposal.text, commit, asked_at=asked_at)
             anchors = _anchor_as_said(index, proposal, named_anchors)
         yield proposal.memory_id, anchors
 
 
-def _collect_edits(
-    root: Path, proposals: Sequence[Proposal], make_relative: Callable[[str], str]
-) -> dict[str, list[Edit]]:
-    """Collect the edits, in a session or by a commit, that proposals are based on, by memory id."""
-    proposals_by_commit = {proposal.sources[0].commit: proposal for proposal in proposals if proposal.sources[0].commit}
-    edits_by_memory: dict[str, list[Edit]] = {
-        proposal.memory_id: [
-            Edit(path, step.diff, step.after) for step in proposal.edits if (path := make_relative(step.file))
-        ]
-        for proposal in proposals
-    }
-    for commit, path, diff in git.read_patches(root, proposals_by_commit) if proposals_by_commit else ():
-        if path in proposals_by_commit[commit].links:
-            edits_by_memory[proposals_by_commit[commit].memory_id].append(Edit(path, diff, f"{commit}:{path}"))
-    return edits_by_memory
-
-
-def _anchor_edited_symbols(index: CodeIndex, edits: Iterable[Edit], commit: str) -> tuple[Anchor, ...]:
-    """Anchor the symbols that were edited and still exist, as they were after the edit if git has that content."""
-    by_path: dict[str, list[Edit]] = {}
-    for edit in edits:
-        by_path.setdefault(edit.path, []).append(edit)
-    contents = git.read_blobs(
-        index.root, [file_edits[-1].content for file_edits in by_path.values() if file_edits[-1].content]
-    )
-    return deduplicate_anchors(
-        anchor
-        for path, file_edits in by_path.items()
-        for anchor in _anchor_edited_file(index, path, file_edits, contents, commit)
-    )
-
-
-def _anchor_edited_file(
-    index: CodeIndex, path: str, edits: Sequence[Edit], contents: Mapping[str, bytes], commit: str
+def _anchor_edited_symbols(
+    index: CodeIndex, edits: Mapping[str, Sequence[Observation]], commit: str
 ) -> Iterator[Anchor]:
-    current_symbols = {symbol.key: symbol for symbol in index.read_symbols(path)}
-    current_file = read(index.root, path)
-    if not current_symbols or current_file is None:
-        return
-    source = contents.get(edits[-1].content, current_file[1])
-    symbols_after_edit = [*current_symbols.values()] if source == current_file[1] else outline(path, source).symbols
-    for symbol in find_edited_symbols(symbols_after_edit, source, [edit.diff for edit in edits]):
-        # A symbol that changed since the edit was not read in its current form, so no commit is recorded for it.
-        if symbol.key in current_symbols:
-            yield Anchor.of(symbol, commit if symbol.fingerprint == current_symbols[symbol.key].fingerprint else "")
+    """Yield the symbols of files that were edited and still exist, as they were after the edit if git has that."""
+    contents = git.read_blobs(index.root, [steps[-1].after for steps in edits.values() if steps[-1].after])
+    for path, steps in edits.items():
+        current_symbols = {symbol.key: symbol for symbol in index.read_symbols(path)}
+        current_file = read(index.root, path)
+        if not current_symbols or current_file is None:
+            continue
+        source = contents.get(steps[-1].after, current_file[1])
+        symbols_after_edit = [*current_symbols.values()] if source == current_file[1] else outline(path, source).symbols
+        for symbol in find_edited_symbols(symbols_after_edit, source, [step.diff for step in steps]):
+            # A symbol that changed since the edit was not read in its current form, so no commit is recorded for it.
+            if symbol.key in current_symbols:
+                is_same = symbol.fingerprint == current_symbols[symbol.key].fingerprint
+                yield Anchor.of(symbol, commit if is_same else "")
 
 
 def _anchor_as_said(index: CodeIndex, proposal: Proposal, anchors: Sequence[Anchor]) -> tuple[Anchor, ...]:
@@ -161,19 +140,15 @@ def _anchor_as_said(index: CodeIndex, proposal: Proposal, anchors: Sequence[Anch
     named_paths = {path.partition(":")[0] for path in code_names.find_paths(proposal.text)}
     lost_names = _find_lost_names(index, proposal.text, commit, {anchor.symbol.name for anchor in anchors})
     paths = {anchor.path for anchor in anchors}.union(named_paths, *lost_names.values())
-    outlines = _read_past_outlines(index.root, commit, paths)
-    past_symbols = {symbol.key: symbol for symbols in outlines.values() for symbol in symbols}
+    past_symbols = {symbol.key: symbol for symbol in load_symbols_at(index.root, commit, [*paths])}
     as_said = [_date_anchor(anchor, past_symbols.get(anchor.symbol.key)) for anchor in anchors]
-    lost_symbols = [symbol for symbol in past_symbols.values() if symbol.path in lost_names.get(symbol.name, ())]
-    lost_symbols += [symbols[0] for path, symbols in outlines.items() if symbols and not stamp(index.root, path)]
+    lost_symbols = [
+        symbol
+        for symbol in past_symbols.values()
+        if symbol.path in lost_names.get(symbol.name, ())
+        or (symbol.kind == FILE and not stamp(index.root, symbol.path))
+    ]
     return deduplicate_anchors([*as_said, *(Anchor.of(symbol) for symbol in lost_symbols)])[:MAX_ANCHORS]
-
-
-def _read_past_outlines(root: Path, commit: str, paths: Iterable[str]) -> dict[str, Sequence[Symbol]]:
-    """Read the symbols of files as they were at a commit, the file itself first."""
-    contents = git.read_blobs(root, [f"{commit}:{path}" for path in paths])
-    by_path = {name.removeprefix(f"{commit}:"): content for name, content in contents.items()}
-    return {path: outline(path, content).symbols for path, content in by_path.items()}
 
 
 def _date_anchor(anchor: Anchor, past: Symbol | None) -> Anchor:
@@ -191,7 +166,9 @@ def _find_lost_names(index: CodeIndex, text: str, commit: str, current: Collecti
     return {name: files for name, files in found.items() if len(files) <= MAX_MENTION_MATCHES}
 
 
-def resolve_link(index: CodeIndex, link: str, commit: str = "", asked_at: float = math.inf) -> list[Anchor]:
+def resolve_link(
+    index: CodeIndex, link: str, commit: str = "", asked_at: float = math.inf, *, everywhere: bool = True
+) -> list[Anchor]:
     """Resolve a link to anchors; empty if it has no unique match."""
     symbols = find_path(index, link.strip())
     if symbols is None:
@@ -199,9 +176,23 @@ def resolve_link(index: CodeIndex, link: str, commit: str = "", asked_at: float 
     # Refresh only if the index has no match, because a refresh looks at the whole tree.
     if not symbols:
         _refresh(index, asked_at)
-        index.index_files_containing(code_names.get_last_word(link))
-        symbols = find_symbols(index, link)
+        symbols = find_symbols(index, link) if index.is_built else []
+    # Of a link that fits several places a search would only find more.
+    if not symbols and not (index.is_built and find_places(index, link)):
+        searches = _search_names(index, [code_names.get_last_word(link)], everywhere=everywhere)
+        symbols = next(filter(None, (find_symbols(index, link) for _ in searches)), [])
     return [Anchor.of(symbol, commit) for symbol in symbols]
+
+
+def complete_link(index: CodeIndex, link: str, folder: str) -> str:
+    """The link from the root of the tree for a name with its path from a folder; as it is if it means nothing there."""
+    index.refresh_if_older(0.0)
+    words = (*split_name(folder), *split_name(simplify_name(link)))
+    candidates = [CodePlace(*row) for row in index.find_places(code_names.iterate_suffixes(simplify_name(link)))]
+    fits = {place: code_names.fit_symbol(words, place.path, place.qualified, "") for place in candidates}
+    # Only a name with all of the path counts: any symbol of the tree has a name that somebody may write here.
+    labels = {place.label for place, fit in fits.items() if fit and not fit.unmatched_words and not fit.is_partial}
+    return labels.pop() if len(labels) == 1 else link
 
 
 def deduplicate_anchors(anchors: Iterable[Anchor]) -> tuple[Anchor, ...]:
@@ -218,9 +209,8 @@ def find_symbols(index: CodeIndex, link: str) -> list[Symbol]:
     if literal is not None:
         return literal
     candidates = find_places(index, link)
-    return (
-        _keep_if_unique(_load_symbols(index, candidates[0])) if len({place.label for place in candidates}) == 1 else []
-    )
+    is_unique = len({place.label for place in candidates}) == 1
+    return _keep_if_unique(_load_symbols(index, candidates[0])) if is_unique else []
 
 
 def find_path(index: CodeIndex, link: str) -> list[Symbol] | None:
@@ -229,7 +219,7 @@ def find_path(index: CodeIndex, link: str) -> list[Symbol] | None:
     if separator and (path := _make_relative(index.root, place)) and stamp(index.root, path):
         return _keep_if_unique(_find_in_file(index.read_symbols(path), to_dotted(simplify_name(name))))
     if (lines := _LINES.match(link)) and (path := _make_relative(index.root, lines[1])) and stamp(index.root, path):
-        return _find_at_lines(index.read_symbols(path), int(lines[2]), int(lines[3] or lines[2]))
+        return find_at_lines(index.read_symbols(path), int(lines[2]), int(lines[3] or lines[2]))
     path = _make_relative(index.root, link)
     if path and stamp(index.root, path):
         return index.read_symbols(path)[:1]
@@ -243,7 +233,7 @@ def find_all_symbols(index: CodeIndex, link: str) -> list[Symbol]:
     if literal:
         return literal
     candidates = {place.label: place for place in find_places(index, link)}
-    return _keep_if_few(symbol for place in _keep_if_few(candidates.values()) for symbol in _load_symbols(index, place))
+    return keep_if_few(symbol for place in keep_if_few(candidates.values()) for symbol in _load_symbols(index, place))
 
 
 def find_places(index: CodeIndex, link: str) -> list[CodePlace]:
@@ -276,7 +266,7 @@ def suggest_labels(index: CodeIndex, link: str) -> list[str]:
 def _find_files_before_last_word(index: CodeIndex, name: str) -> list[str]:
     """The files that a name fits without its last word."""
     head = name[: name.rfind(code_names.get_last_word(name))].rstrip("./\\:#->")
-    return [place.path for place in _keep_if_few(find_places(index, head)) if place.kind == FILE]
+    return [place.path for place in keep_if_few(find_places(index, head)) if place.kind == FILE]
 
 
 def find_mentions(index: CodeIndex, text: str, commit: str = "", near: Collection[str] = ()) -> list[Anchor]:
@@ -328,45 +318,6 @@ def explain_mismatch(index: CodeIndex, link: str) -> str:
     return f"no unique match for {link!r}: nothing here has that name; {hint}{unseen}"
 
 
-def find_edited_names(index: CodeIndex, path: str, diffs: Sequence[str]) -> frozenset[str]:
-    """The qualified names of the symbols that edits change; empty if they change none, or it is unclear."""
-    file = read(index.root, path)
-    symbols = index.read_symbols(path) if file else []
-    if not file or not symbols:
-        return frozenset()
-    # Turned round first: before an edit the file still has the lines that the edit removes.
-    backwards = [_CHANGED_LINE.sub(lambda sign: "-" if sign[0] == "+" else "+", diff) for diff in diffs]
-    for directed_diffs in (backwards, diffs):
-        edited_symbols = find_edited_symbols(symbols, file[1], directed_diffs)
-        if names := frozenset(symbol.qualified for symbol in edited_symbols) - {""}:
-            return names
-    return frozenset()
-
-
-def find_edited_symbols(symbols: Sequence[Symbol], source: bytes, diffs: Iterable[str]) -> list[Symbol]:
-    """The symbols of a file that contain the lines of some diffs; the file itself if there are none."""
-    text = source.decode("utf-8", "replace")
-    lines = sorted({line for diff in diffs for line in _find_changed_lines(diff, text)})
-    by_key = {symbol.key: symbol for line in lines for symbol in _find_at_lines([*symbols], line, line)}
-    inner = [symbol for symbol in by_key.values() if symbol.kind != FILE]
-    return _keep_if_few(inner) or [*symbols[:1]]
-
-
-def _find_changed_lines(diff: str, text: str) -> Iterator[int]:
-    """Yield the lines of a text that a unified diff changed, for each hunk that occurs in it exactly once."""
-    for hunk in re.split(r"^@@.*\n?", diff, flags=re.MULTILINE)[1:]:
-        lines = [line for line in hunk.splitlines() if line[:1] in ("+", "-", " ", "")]
-        new_lines = [line[1:] for line in lines if line[:1] != "-"]
-        block = "\n".join(new_lines)
-        # The line numbers of the hunk are not used: the text may have changed since.
-        if block.strip() and text.count(block) == 1:
-            first_line, offset = text.count("\n", 0, text.index(block)) + 1, 0
-            for line in lines:
-                if line[:1] in ("+", "-") and line[1:].strip():
-                    yield first_line + min(offset, len(new_lines) - 1)
-                offset += line[:1] != "-"
-
-
 def _find_mentioned_file(index: CodeIndex, text: str, near: Collection[str]) -> list[Symbol]:
     if (index.root / text).is_dir():
         return []
@@ -384,6 +335,8 @@ def _fit_symbols(index: CodeIndex, name: str) -> dict[CodePlace, Fit]:
     """The symbols that a name fits, by the paths of their files, else by the packages these declare."""
     words = split_name(name)
     candidates = [CodePlace(*row) for row in index.find_places(code_names.iterate_suffixes(name))]
+    if _PRIVATE_NAME.search(name):
+        candidates = [place for place in candidates if _PRIVATE_NAME.search(place.qualified)]
     by_path = {
         place: code_names.fit_symbol(words, place.path, place.qualified, index.root.name) for place in candidates
     }
@@ -456,7 +409,7 @@ def _find_by_instance(index: CodeIndex, name: str) -> list[Symbol]:
         .removesuffix(f".{code_names.normalise_word(method)}")
         .endswith(code_names.normalise_word(instance))
     ]
-    return [symbol for place in _keep_if_few(fits) for symbol in _load_symbols(index, place)]
+    return [symbol for place in keep_if_few(fits) for symbol in _load_symbols(index, place)]
 
 
 def _make_relative(root: Path, text: str) -> str:
@@ -479,30 +432,9 @@ def _find_in_file(symbols: Iterable[Symbol], name: str) -> list[Symbol]:
     return [symbol for symbol in matches if symbol.qualified == name] or matches
 
 
-def _find_at_lines(symbols: list[Symbol], first: int, last: int) -> list[Symbol]:
-    """The symbols that the lines cover: the innermost one around them or those inside it, else the file."""
-    inner = [symbol for symbol in symbols if symbol.kind != FILE]
-    around = [symbol for symbol in inner if symbol.line <= first and last <= symbol.end_line]
-    container = min(around, key=lambda symbol: (symbol.end_line - symbol.line, -len(symbol.qualified)), default=None)
-    parent = container.qualified if container else ""
-    overlapping = [
-        symbol for symbol in inner if symbol.line <= last and first <= symbol.end_line and symbol.parent == parent
-    ]
-    if container is None:
-        return _keep_if_few(overlapping) or symbols[:1]
-    # Lines with the header mean the container; lines over several of its members mean these.
-    return _keep_if_few(overlapping) if len(overlapping) > 1 and first > container.line else [container]
-
-
 def _keep_if_unique(symbols: Sequence[Symbol]) -> list[Symbol]:
     """The symbols if all have the same label, as overloads do; else none."""
     if len({symbol.label for symbol in symbols}) != 1:
         return []
     # A type comes before the blocks that implement it, of which Rust may have many.
     return sorted(symbols, key=lambda symbol: symbol.kind == "impl")[:MAX_CANDIDATES]
-
-
-def _keep_if_few(items: Iterable[_T]) -> list[_T]:
-    """The items, or none if there are too many to mean all of them."""
-    values = list(items)
-    return values if len(values) <= MAX_CANDIDATES else []

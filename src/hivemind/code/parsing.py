@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from tree_sitter import Node, QueryCursor
 
-from hivemind.code.fingerprint import digest, merge, pack, sketch, tokenize, unpack
+from hivemind.code.fingerprint import digest, merge, pack, sketch, tokenize
 from hivemind.code.grammars import Grammar, find_language, load_grammar
-from hivemind.model.code import BROKEN, FILE, MEMBERLESS_KINDS, Fingerprint, Symbol
+from hivemind.model.code import FILE, MEMBERLESS_KINDS, Fingerprint, Symbol
 
 MAX_BYTES = 1_000_000
 """Larger files are not parsed; only the whole file is a symbol."""
@@ -71,35 +71,6 @@ class Outline(NamedTuple):
     references: tuple[Reference, ...]
 
 
-class Definition(NamedTuple):
-    """A definition: where it is in the source, in bytes, and its code."""
-
-    kind: str
-    name: str
-    qualified: str
-    ordinal: int
-    start: int
-    end: int
-    body_start: int
-    header: bytes
-    """Its code before the body, without its own name and comments."""
-    body: bytes
-    """Its code without members and comments, with marks where indentation has meaning."""
-    members: tuple[int, ...]
-    """Positions of its members among the definitions of the file."""
-
-
-class ParsedFile(NamedTuple):
-    """The syntax tree of a file and its definitions; the first one is the file itself."""
-
-    grammar: Grammar
-    source: bytes
-    root: Node
-    definitions: tuple[Definition, ...]
-    code: bytes
-    """The source with spaces in place of comments and documentation."""
-
-
 @dataclass(slots=True)
 class _Draft:
     """A definition before its fingerprint is computed; spans are byte offsets."""
@@ -131,29 +102,31 @@ class _Syntax(NamedTuple):
     references: list[_RawReference]
 
 
-def outline(path: str, source: bytes, earlier: Iterable[Fingerprint] = ()) -> Outline:
-    """The symbols of a file; of a file that cannot or need not be parsed, the file alone.
-
-    Fingerprints of an earlier version are reused, which makes a small edit to a large file cheap. They must
-    come from a file without syntax errors: an error can make the same bytes parse differently.
-    """
+def outline(path: str, source: bytes) -> Outline:
+    """The symbols of a file; of a file that cannot or need not be parsed, the file alone."""
     syntax = _parse_syntax(path, source)
     if syntax is None:
         return Outline((_make_whole_file_symbol(path, source),), ())
-    # An error can make the same bytes parse differently.
-    has_error = syntax.root.has_error
-    reusable = {} if has_error else {fingerprint.raw: fingerprint for fingerprint in earlier}
-    symbols = _Fingerprinter(syntax, source, reusable).make_symbols(path, BROKEN if has_error else "")
+    symbols = _Fingerprinter(syntax, source).make_symbols(path)
     return Outline(tuple(symbols), tuple(_assign_references(syntax.references, syntax.drafts)))
 
 
-def parse_file(path: str, source: bytes) -> ParsedFile | None:
-    """The syntax tree of a file; None if it cannot or need not be parsed."""
-    syntax = _parse_syntax(path, source)
-    if syntax is None:
-        return None
-    fingerprinter = _Fingerprinter(syntax, source, {})
-    return ParsedFile(syntax.grammar, source, syntax.root, tuple(fingerprinter.make_definitions()), fingerprinter.code)
+def strip_comments(path: str, code: bytes) -> bytes:
+    """A part of a file with blanks in place of comments and documentation; as it is if it cannot be parsed."""
+    opening = _get_opening(path)
+    syntax = _parse_syntax(path, opening + code)
+    return _Fingerprinter(syntax, opening + code).code[len(opening) :] if syntax else code
+
+
+def digest_code(path: str, code: bytes) -> str:
+    """A digest of a part of a file that ignores comments and layout."""
+    fingerprint = outline(path, _get_opening(path) + code).symbols[0].fingerprint
+    return fingerprint.body + fingerprint.members
+
+
+def _get_opening(path: str) -> bytes:
+    # PHP is text until it says otherwise.
+    return b"<?php " if find_language(path) == "php" else b""
 
 
 def _parse_syntax(path: str, source: bytes) -> _Syntax | None:
@@ -189,13 +162,14 @@ def _make_whole_file_symbol(path: str, source: bytes) -> Symbol:
     fingerprint = Fingerprint(
         raw=raw, signature="", body=raw, docs="", members="", tokens=len(tokens), sketch=pack(sketch(tokens))
     )
-    return _make_file_symbol(path, source, fingerprint)
+    return make_whole_symbol(path, FILE, source.count(b"\n") + 1, fingerprint)
 
 
-def _make_file_symbol(path: str, source: bytes, fingerprint: Fingerprint, signature: str = "") -> Symbol:
+def make_whole_symbol(path: str, kind: str, end_line: int, fingerprint: Fingerprint) -> Symbol:
+    """A file or folder as a symbol."""
     return Symbol(
-        path=path, kind=FILE, name="", qualified="", ordinal=0, line=1, end_line=source.count(b"\n") + 1,
-        signature=signature, before="", after="", fingerprint=fingerprint,
+        path=path, kind=kind, name="", qualified="", ordinal=0, line=1, end_line=end_line,
+        signature="", before="", after="", fingerprint=fingerprint,
     )  # fmt: skip
 
 
@@ -401,8 +375,8 @@ def _assign_references(references: Iterable[_RawReference], drafts: Sequence[_Dr
 class _Fingerprinter:
     """Computes the fingerprints of one file's definitions, members before containers."""
 
-    def __init__(self, syntax: _Syntax, source: bytes, earlier: dict[str, Fingerprint]) -> None:
-        self.grammar, self.source, self.drafts, self.earlier = syntax.grammar, source, syntax.drafts, earlier
+    def __init__(self, syntax: _Syntax, source: bytes) -> None:
+        self.grammar, self.source, self.drafts = syntax.grammar, source, syntax.drafts
         spans = syntax.spans
         code = bytearray(source)
         for start, end in (*spans["comment"], *spans["doc"]):
@@ -415,12 +389,12 @@ class _Fingerprinter:
         self.fingerprints: dict[int, Fingerprint] = {}
         self.sketches: dict[int, list[int]] = {}
 
-    def make_symbols(self, path: str, state: str) -> Iterator[Symbol]:
+    def make_symbols(self, path: str) -> Iterator[Symbol]:
         """Yield the file and every definition as a symbol, in order of appearance."""
         # Backwards, because a container uses the fingerprints of its members, which come after it.
         for index in range(len(self.drafts) - 1, -1, -1):
             self.fingerprints[index] = self._compute_fingerprint(index)
-        yield _make_file_symbol(path, self.source, self.fingerprints[0], state)
+        yield make_whole_symbol(path, FILE, self.source.count(b"\n") + 1, self.fingerprints[0])
         for index, draft in enumerate(self.drafts[1:], start=1):
             siblings = self.drafts[draft.parent].members
             position = bisect_left(siblings, index)
@@ -432,23 +406,8 @@ class _Fingerprinter:
                 fingerprint=self.fingerprints[index],
             )  # fmt: skip
 
-    def make_definitions(self) -> Iterator[Definition]:
-        """Yield the file and every definition with the code that its fingerprint is made of."""
-        for draft in self.drafts:
-            yield Definition(
-                kind=draft.kind, name=draft.name, qualified=draft.qualified, ordinal=draft.ordinal, start=draft.start,
-                end=draft.end, body_start=draft.body[0], header=self._cut_header(draft, b" "),
-                body=self._cut_body(draft), members=tuple(draft.members),
-            )  # fmt: skip
-
     def _compute_fingerprint(self, index: int) -> Fingerprint:
         draft = self.drafts[index]
-        raw = digest(self.source[draft.start : draft.end])
-        docs = self._digest_docs(draft)
-        # Comments above a definition are not part of its bytes, so they are compared too.
-        if (earlier := self.earlier.get(raw)) is not None and earlier.docs == docs:
-            self.sketches[index] = sorted(unpack(earlier.sketch))
-            return earlier
         body_tokens = tokenize(self._cut_body(draft), self.grammar)
         own_sketch = sketch(body_tokens)
         self.sketches[index] = (
@@ -459,12 +418,12 @@ class _Fingerprinter:
             for member, child in ((member, self.fingerprints[member]) for member in draft.members)
         ).encode()
         return Fingerprint(
-            raw=raw,
+            raw=digest(self.source[draft.start : draft.end]),
             signature=digest(b"\0".join(tokenize(self._cut_header(draft, b" "), self.grammar)))
             if draft.kind != FILE
             else "",
             body=digest(b"\0".join(body_tokens)),
-            docs=docs,
+            docs=self._digest_docs(draft),
             members=digest(members) if members else "",
             tokens=len(body_tokens) + sum(self.fingerprints[member].tokens for member in draft.members),
             sketch=pack(self.sketches[index]),

@@ -1,21 +1,22 @@
 """Find related files and callers: what was changed or used together, tests, and names that code has in common."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from heapq import nlargest
-from math import sqrt
+from math import log, sqrt
 
+from hivemind.code import git
 from hivemind.code.code_names import is_package_file, normalise_word
+from hivemind.code.commit_index import BESIDE_CODE
 from hivemind.code.grammars import find_language_family
 from hivemind.code.index import SELECT_SYMBOLS, CodeIndex, make_symbol, rebuild_if_damaged
 from hivemind.code.index_database import select
-from hivemind.code.index_reading import split_identifier
 from hivemind.code.links import find_all_symbols
 from hivemind.code.shared_sessions import describe_touches, weigh_files
 from hivemind.model.code import FOLDER, Callers, RelatedFile, SharedSession, Symbol
-from hivemind.text.search_terms import extract_terms
+from hivemind.text.search_terms import extract_terms, find_shared
 
 
 class Relation(StrEnum):
@@ -27,7 +28,6 @@ class Relation(StrEnum):
     TESTED_BY = "is tested by it"
     CALLED_BY = "is called or inherited by it"
     CALLS = "calls or inherits it"
-    SAME_FOLDER = "same folder"
     SAME_WORDS = "has words of the task"
 
 
@@ -37,8 +37,13 @@ MAX_TOUCHED_FILES = 50
 OWN_INSTANCE = frozenset({"self", "this", "cls", "Self", "$this"})
 """Qualifiers for the class around the call."""
 
-RANK_OFFSET = 60
-"""From the paper on reciprocal rank fusion; larger values trust first places less."""
+MAX_TERMS = 10
+"""Words of a task that are searched for; each costs a search of the tree by git."""
+
+GREP_SECONDS = 1.0
+
+HALF_COUNT = 1.5
+"""Lines with a word at which it counts half of what many lines count."""
 
 WEIGHTS = {
     Relation.COMMITTED_TOGETHER: 1.0,
@@ -47,16 +52,16 @@ WEIGHTS = {
     Relation.TESTED_BY: 0.25,
     Relation.CALLED_BY: 0.12,
     Relation.CALLS: 0.1,
-    Relation.SAME_FOLDER: 0.05,
 }
 """Weights of the reasons, which are added up: chosen on two repositories and checked on two others, see
-docs/explanation/staleness.md.
+lab/notes/code.md.
 
 The weight of sessions is set by hand, because there was no repository with observed sessions to measure it on."""
 
 _FOLDER_IS_PACKAGE = frozenset({"go", "java", "kotlin", "scala"})
 """Languages in which the files of a folder see one another's names without an import."""
 
+_NAME_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 _CRATE_ROOTS = frozenset({"lib", "main"})
 _TEST_PATH = re.compile(r"(?:^|[/_.-])(?:tests?|specs?)(?:[/_.-]|$)|(?:Tests?|Spec)\.\w+$|^test", re.IGNORECASE)
 _TEST_AFFIXES = re.compile(r"^tests?|tests?$|spec$")
@@ -76,9 +81,8 @@ def find_related(
     scores: dict[int, dict[Relation, float]] = defaultdict(dict)
     seeds = target_files | contained_files
     edges = (edge for seed, path in seeds.items() for edge in _find_edges(index, seed, path))
-    # Within a folder that was asked for, lying in the same folder says nothing.
     for reason, file, share in (*edges, *_find_touch_edges(index, {*seeds.values()}, sessions)):
-        if file not in target_files and not (file in contained_files and reason is Relation.SAME_FOLDER):
+        if file not in target_files:
             # Added up over the seeds: a file related to several of them is more related.
             scores[file][reason] = scores[file].get(reason, 0.0) + WEIGHTS[reason] * share
     ranking = sorted(((sum(reasons.values()), file) for file, reasons in scores.items()), reverse=True)[:limit]
@@ -97,26 +101,22 @@ def find_related(
     ]
 
 
-@rebuild_if_damaged
 def find_by_task(index: CodeIndex, task: str, limit: int = 10) -> list[RelatedFile]:
-    """Find the files whose path, names or text have the words of a task."""
-    terms = {part for term in extract_terms(task) for part in split_identifier(term)}
-    # Each term in quotes, because the words of a task may be operators of the query language.
-    query = " OR ".join(f'"{term}"' for term in sorted(terms))
-    rows = select(index.db, _CONTENT_QUERY, query, limit) if query else ()
-    return [RelatedFile(path=path, weight=-rank, why=(Relation.SAME_WORDS,)) for path, rank in rows]
-
-
-def merge_rankings(first: Sequence[RelatedFile], second: Sequence[RelatedFile], limit: int) -> tuple[RelatedFile, ...]:
-    """Merge two lists whose weights cannot be compared, by reciprocal rank; a file in both has the reasons of both."""
-    files: dict[str, RelatedFile] = {}
-    for ranking in (first, second):
-        for place, file in enumerate(ranking, start=1):
-            earlier = files.get(file.path)
-            weight = 1 / (RANK_OFFSET + place) + (earlier.weight if earlier else 0.0)
-            why = (*(earlier.why if earlier else ()), *file.why)
-            files[file.path] = RelatedFile(path=file.path, weight=weight, why=why)
-    return tuple(sorted(files.values(), key=lambda file: -file.weight)[:limit])
+    """Find the files with the words of a task, rare words first; tests, documentation and changelogs come last."""
+    terms = extract_terms(task)[:MAX_TERMS]
+    weights: dict[str, float] = defaultdict(float)
+    total, _ = index.count_files_and_symbols()
+    for term in terms:
+        line_counts = git.count_lines(index.root, term, GREP_SECONDS)
+        for path, count in line_counts.items():
+            weights[path] += log(1 + total / len(line_counts)) * count / (count + HALF_COUNT)
+    named_terms = {path: find_shared(terms, path) for path in {*weights, *index.list_paths()}}
+    counts = Counter(term for path_terms in named_terms.values() for term in path_terms)
+    for path, path_terms in named_terms.items():
+        weights[path] += sum(log(1 + total / counts[term]) for term in path_terms)
+    matches = [path for path, weight in weights.items() if weight]
+    in_order = sorted(matches, key=lambda path: (BESIDE_CODE.search(path) is not None, -weights[path], path))
+    return [RelatedFile(path=path, weight=weights[path], why=(Relation.SAME_WORDS,)) for path in in_order[:limit]]
 
 
 @rebuild_if_damaged
@@ -174,7 +174,7 @@ def _find_exporters(index: CodeIndex, path: str) -> Iterator[str]:
 
 def is_distinctive(name: str) -> bool:
     """Whether a name has several words, so that outside code hardly has the same; `close` and `get` are everywhere."""
-    return len(split_identifier(name)) > 2
+    return len(_NAME_PART.findall(name)) > 1
 
 
 def _may_mean(caller: Symbol, qualifier: str, symbol: Symbol) -> bool:
@@ -256,11 +256,6 @@ def _find_edges(index: CodeIndex, file: int, path: str) -> Iterator[tuple[Relati
         # The root keeps one file that is part of most commits from outweighing all others.
         scale = sqrt if reason is Relation.COMMITTED_TOGETHER else float
         yield from ((reason, other, scale(count / highest_count)) for other, count in counts)
-    folder = path.rpartition("/")[0]
-    neighbours = select(
-        index.db, _FOLDER_QUERY, f"{folder}/" if folder else "", f"{folder}0" if folder else "\x7f", file
-    )
-    yield from ((Relation.SAME_FOLDER, other, 1.0) for other, name in neighbours if name.rpartition("/")[0] == folder)
     stem = normalise_word(path.rpartition("/")[2].partition(".")[0])
     subject = _TEST_AFFIXES.sub("", stem) or stem
     reason, stems = (
@@ -275,13 +270,6 @@ def _find_edges(index: CodeIndex, file: int, path: str) -> Iterator[tuple[Relati
         yield from ((reason, other, 1 / len(matches)) for other in matches)
 
 
-_CONTENT_QUERY = (
-    "SELECT f.path, bm25(contents, 4.0, 2.0, 1.0) AS rank FROM contents JOIN files f ON f.id = contents.rowid"
-    " WHERE contents MATCH ? ORDER BY rank LIMIT ?"
-)
-"""A word of the path counts four times, a name that the file defines twice as much as a word of its text."""
-
-_FOLDER_QUERY = "SELECT id, path FROM files WHERE path >= ? AND path < ? AND id != ? LIMIT 200"
 _COUNT_QUERIES = {
     Relation.COMMITTED_TOGETHER: "SELECT other, weight FROM together WHERE file = ?1"
     " UNION ALL SELECT file, weight FROM together WHERE other = ?1 ORDER BY 2 DESC, 1 LIMIT 50",

@@ -2,25 +2,22 @@
 
 Clones and worktrees of one repository have the same id, two repositories with one name do not, and a
 directory that moved keeps its id. So a repository is identified by its remote, else by its first commit,
-else (without git or before the first commit) by its path.
+else (without git or before the first commit) by its path. Where git fails, its files are read instead.
 """
 
 import hashlib
-import json
 import os
 import re
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from hivemind.code import git
+from hivemind.code import git, tree_notes
 from hivemind.context import Context
 from hivemind.errors import Unavailable
 from hivemind.model.events import Event
 from hivemind.model.scope import KnownTrees, Repository
 from hivemind.store.projections import repositories, sessions
-from hivemind.system import open_private
 
 SCP_LIKE = re.compile(r"(?:[\w.+-]+@)?(?P<host>\[[^\]]+\]|[\w.-]+):(?P<path>(?!//).+)")
 URL = re.compile(r"(?P<scheme>[\w+]+)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^/:]*)(?::(?P<port>\d*))?/(?P<path>.+)")
@@ -36,27 +33,53 @@ CASELESS_HOSTS = frozenset(
 
 
 def identify(directory: Path, cache: Path | None = None) -> Repository:
-    """Identify the repository of a directory; in the folder `cache` it is noted where a long history begins."""
+    """Identify the repository of a directory; notes in the folder `cache` save asking git what it said before."""
     try:
         directory = directory.resolve()
     except (OSError, ValueError, RuntimeError):
         # A name that no directory can have: too long, with a NUL, or a link to itself.
         return Repository(id=f"{PATH}{directory}", root=str(directory))
-    output = git.run_or_empty(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository", "--git-common-dir")
-    if not output:
-        return Repository(id=f"{PATH}{directory}", root=str(directory))
-    root, is_shallow, git_directory = output.split("\n")[:3]
+    if cache and (noted_repository := tree_notes.read_note(cache, directory)):
+        return noted_repository
+    try:
+        repository = _ask_git(directory, cache)
+    except Unavailable as error:
+        return _identify_without_git(directory, cache, str(error))
+    if cache:
+        tree_notes.write_note(cache, directory, repository)
+    return repository
+
+
+def _ask_git(directory: Path, cache: Path | None) -> Repository:
+    output = git.run(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository", "--git-common-dir")
+    root, is_shallow, git_directory = os.fsdecode(output).split("\n")[:3]
     tree = _make_tree_id(directory / git_directory)
-    remote = _find_remote(directory)
-    if remote:
-        return Repository(id=f"remote:{_resolve(normalise_remote(remote), directory)}", root=root, tree=tree)
+    remote = _choose_remote(_list_remotes(directory))
     # The oldest commit of a shallow clone is only where the clone was cut, not the first commit.
-    commit = (
-        None
-        if is_shallow == "true"
-        else _find_first_commit(directory, cache / f"first-{tree}.json" if cache and tree else None)
-    )
-    return Repository(id=f"commit:{commit}" if commit else f"{PATH}{root}", root=root, tree=tree)
+    commit = "" if remote or is_shallow == "true" else _find_first_commit(directory, cache, tree)
+    is_damaged = not (remote or commit) and is_shallow != "true" and bool(git.read_head(directory))
+    problem = "git cannot read its history; 'git fsck' says why" if is_damaged else ""
+    return _make_repository(Path(root), tree, remote, commit, problem)
+
+
+def _identify_without_git(directory: Path, cache: Path | None, reason: str) -> Repository:
+    """Identify a repository that git cannot read by its own files, or by what was noted before."""
+    place = git.find_repository(directory)
+    if place is None:
+        return Repository(id=f"{PATH}{directory}", root=str(directory))
+    root, git_directory = place
+    tree = _make_tree_id(git_directory)
+    _, commit = tree_notes.read_first_commit(cache, tree)
+    return _make_repository(root, tree, _choose_remote(git.read_remotes(git_directory)), commit, reason)
+
+
+def _make_repository(root: Path, tree: str, remote: str, commit: str, problem: str) -> Repository:
+    """Make a repository with its strongest id; without a remote or first commit, it has the problem."""
+    if remote:
+        return Repository(id=f"remote:{_resolve(normalise_remote(remote), root)}", root=str(root), tree=tree)
+    if commit:
+        return Repository(id=f"commit:{commit}", root=str(root), tree=tree)
+    return Repository(id=f"{PATH}{root}", root=str(root), tree=tree, problem=problem)
 
 
 def is_directory(path: Path) -> bool:
@@ -109,7 +132,7 @@ def locate_tree(context: Context, directory: str) -> Repository:
     if not directory:
         return NO_TREE
     path = Path(directory)
-    tree = identify(path)
+    tree = identify(path, context.home / "index" if context.home else None)
     # A directory that exists says itself what it is.
     if not tree.id.startswith(PATH) or is_directory(path):
         return tree
@@ -135,18 +158,20 @@ def _normalise_local_path(remote: str) -> str:
     return str(Path(os.path.expanduser(path))).removesuffix("/").removesuffix(".git").rstrip("/")
 
 
-def _find_remote(directory: Path) -> str | None:
-    """The configured address of ``origin``, else of ``upstream``, else of the first remote by name."""
-    output = git.run_or_empty(directory, "config", "--get-regexp", r"^remote\..*\.url$")
-    if not output:
-        return None
+def _list_remotes(directory: Path) -> dict[str, str]:
+    """The configured addresses of the remotes, by their names."""
     urls: dict[str, str] = {}
-    for line in output.splitlines():
+    for line in git.run_or_empty(directory, "config", "--get-regexp", r"^remote\..*\.url$").splitlines():
         key, _, url = line.partition(" ")
         urls.setdefault(key.removeprefix("remote.").removesuffix(".url"), url)
+    return urls
+
+
+def _choose_remote(urls: Mapping[str, str]) -> str:
+    """The address of ``origin``, else of ``upstream``, else of the first remote by name; empty if there is none."""
     # A fork has both; what was learned in the fork is kept apart from the original.
-    name = next((name for name in ("origin", "upstream") if name in urls), min(urls))
-    return urls[name]
+    name = next((name for name in ("origin", "upstream") if name in urls), min(urls, default=""))
+    return urls.get(name, "")
 
 
 def _resolve(address: str, directory: Path) -> str:
@@ -166,18 +191,18 @@ def _make_tree_id(git_directory: Path) -> str:
     return hashlib.sha256(f"{file_status.st_ino} {file_status.st_mtime_ns}".encode()).hexdigest()[:32]
 
 
-def _find_first_commit(directory: Path, note: Path | None) -> str | None:
-    """The root commit; of several, the smallest id, which is the same in every clone."""
-    head = git.read_head(directory) if note else ""
-    noted_head, root = _read_note(note) if note and head else ("", "")
+def _find_first_commit(directory: Path, cache: Path | None, tree: str) -> str:
+    """The root commit; of several, the smallest id, which is the same in every clone. Empty if there is none."""
+    noted_head, noted_root = tree_notes.read_first_commit(cache, tree)
+    head = git.read_head(directory) if cache and tree else ""
     # A history that adds no root to one with a single root begins where that one begins.
-    is_same = root and (head == noted_head or _list_roots(directory, head, f"^{noted_head}") == [])
-    roots = [root] if is_same else _list_roots(directory, "HEAD") or []
-    # Looking through a history of 100,000 commits takes a second, and every command would do that.
-    if note and head != noted_head and len(roots) == 1:
-        _write_note(note, head, roots[0])
-    # Merging unrelated histories adds roots.
-    return min(roots, default=None)
+    is_same = head and noted_root and (head == noted_head or _list_roots(directory, head, f"^{noted_head}") == [])
+    roots = [noted_root] if is_same else _list_roots(directory, "HEAD") or []
+    # Every command would look through the history again.
+    if cache and head and head != noted_head and len(roots) == 1:
+        tree_notes.write_first_commit(cache, tree, head, roots[0])
+    # Merging unrelated histories adds roots. Where git cannot read the history, it still begins where it began.
+    return min(roots, default=noted_root)
 
 
 def _list_roots(directory: Path, *revisions: str) -> list[str] | None:
@@ -186,26 +211,6 @@ def _list_roots(directory: Path, *revisions: str) -> list[str] | None:
         return git.run(directory, "rev-list", "--max-parents=0", *revisions, "--").decode().split()
     except Unavailable:
         return None
-
-
-def _read_note(note: Path) -> tuple[str, str]:
-    """The commit at which the first one was last looked for, and the first one; empty if nothing is noted."""
-    try:
-        head, root = json.loads(note.read_text("utf-8"))
-    except (OSError, ValueError, TypeError):
-        return "", ""
-    is_valid = all(isinstance(name, str) and git.COMMIT_ID.fullmatch(name) for name in (head, root))
-    return (head, root) if is_valid else ("", "")
-
-
-def _write_note(note: Path, head: str, root: str) -> None:
-    # A home that cannot be written to costs time, and nothing else.
-    with suppress(OSError):
-        note.parent.mkdir(exist_ok=True, mode=0o700)
-        part = note.with_suffix(f".{os.getpid()}")
-        with open(part, "w", encoding="utf-8", opener=open_private) as stream:
-            stream.write(json.dumps([head, root]))
-        part.replace(note)
 
 
 def _recall_tree(context: Context, path: Path) -> Repository | None:

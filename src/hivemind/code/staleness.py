@@ -4,7 +4,6 @@ The checkout judges anchors; this module says what that means for a memory.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -12,44 +11,50 @@ from itertools import islice
 from hivemind.code import git, lazy_modules
 from hivemind.code.code_names import surely_names_code
 from hivemind.context import Context
-from hivemind.model.code import Anchor, Staleness, SymbolChange
+from hivemind.model.code import MAX_SHOWN_PART, UNCHANGED, Anchor, Staleness, SymbolChange
+from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import CURRENT_STATUSES, Memory
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.model.review import StaleMemory
 from hivemind.store.projections import memories
 from hivemind.text.fence import MAX_FIELD_LENGTH
 
-Judge = Callable[[Sequence[Anchor]], Sequence[Staleness]]
-"""Returns the staleness of each anchor, or nothing at all where it cannot be determined."""
+Judge = Callable[[Sequence[Anchor], Sequence[str]], Sequence[Staleness]]
+"""Returns the staleness of each anchor, given what its memory says, or nothing at all where it cannot be determined."""
+
+LIGHT_FACTOR = 0.95
+"""A hit's score is multiplied by this if a change does not concern what the memory says."""
 
 SCORE_FACTORS = {
     SymbolChange.MEMBERS: 0.9,
-    SymbolChange.BODY_MINOR: 0.95,
+    SymbolChange.BODY_MINOR: LIGHT_FACTOR,
     SymbolChange.BODY_MAJOR: 0.7,
     SymbolChange.SIGNATURE: 0.6,
     SymbolChange.MISSING: 0.6,
     SymbolChange.GONE: 0.4,
 }
-"""A hit's score is multiplied by this; a rename or move alone costs nothing."""
+"""The same for other changes; a rename or move alone costs nothing."""
 
 VERIFY_SUFFIX = ": verify before acting"
-MIN_WORD = 3
-"""Letters of a name in the code that is looked for in a memory; shorter ones are ordinary words."""
-MAX_OUTDATED_WORDS = 2
+MIN_NAME_ROOM = 40
+"""Characters of a symbol's label that are always shown."""
+SHORTEST_PART = 10
+"""Characters of changed code that say something."""
 ASKED_SECONDS = 0.15
 """Processor time for checking code where somebody waits for the answer; to load the parsers takes as much again."""
 MAX_UNLINKED = 2_000
 """Memories without links that are looked at; the newest come first."""
 EVERY = 100_000
 """More memories than are tied to one repository."""
-UNLABELLED_CHANGES = (SymbolChange.FRESH, SymbolChange.COSMETIC, SymbolChange.DOCS, SymbolChange.MEMBERS)
-"""Too small, or for a whole file too common, to take a reader's attention."""
 
 
-def find_stale_memories(context: Context, since: str = "", deadline: float = math.inf) -> tuple[StaleMemory, ...]:
+def find_stale_memories(
+    context: Context, since: str = "", asked_at: float | None = None, *, deadline: float = math.inf
+) -> tuple[StaleMemory, ...]:
     """Find memories whose code changed, and how; with ``since``, only by changes after that commit.
 
-    Those that cannot be judged before the deadline, in CPU time, are left out.
+    Those that cannot be judged before the deadline, in CPU time, are left out. A tree that was read after ``asked_at``
+    is not read again.
     """
     checkout = context.checkout
     commit = git.resolve_commit(checkout.index.root, since) if since else ""
@@ -57,7 +62,8 @@ def find_stale_memories(context: Context, since: str = "", deadline: float = mat
     if not candidates:
         return ()
     anchors = [anchor for memory in candidates for anchor in memory.anchors]
-    judgements = iter(checkout.judge(anchors, deadline=deadline))
+    texts = [memory.text for memory in candidates for _ in memory.anchors]
+    judgements = iter(checkout.judge(anchors, texts, asked_at=asked_at, deadline=deadline))
     doubts = []
     for memory in candidates:
         stale = [staleness for staleness in islice(judgements, len(memory.anchors)) if staleness.must_verify]
@@ -93,6 +99,32 @@ def count_links(context: Context) -> tuple[int, int]:
     return len(find_anchored_memories(context)), len(find_unlinked_memories(context))
 
 
+def follow_moved(context: Context) -> None:
+    """Link memories to where their code is now, if that moved or was renamed and is otherwise the same."""
+    checkout, head = context.checkout, context.checkout.read_head()
+    own = [memory for memory in find_anchored_memories(context) if memory.owner == context.settings.person]
+    anchors = [anchor for memory in own for anchor in memory.anchors]
+    # On another branch than that of the link the code may be at its old place only for now.
+    commits = {anchor.commit for anchor in anchors}
+    past = {commit for commit in commits if not commit or git.is_ancestor(checkout.root, commit, head)}
+    # Judging all also remembers where other code went, so that the next answer need not search for it.
+    judgements = iter(checkout.judge(anchors, commit=head))
+    for memory in own:
+        verdicts = [*islice(judgements, len(memory.anchors))]
+        places = [
+            verdict.now if verdict.is_followed and verdict.now and verdict.anchor.commit in past else verdict.anchor
+            for verdict in verdicts
+        ]
+        if places != [*memory.anchors]:
+            anchor_memory(context, memory, lazy_modules.links.deduplicate_anchors(places))
+
+
+def anchor_memory(context: Context, memory: Memory, anchors: tuple[Anchor, ...]) -> Memory:
+    """Link a memory to this code instead of any other."""
+    context.checkout.keep_code(anchors)
+    return context.change(memory, [context.factory.about(memory, MemoryAnchored(memory_id=memory.id, anchors=anchors))])
+
+
 def judge_hits(hits: Iterable[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
     """Yield each hit with the staleness of its code, judged in pages of ``query.limit``; none is dropped."""
     # One page is usually all that is shown, and judging reads the working tree.
@@ -102,22 +134,15 @@ def judge_hits(hits: Iterable[Hit], query: Query, judge: Judge) -> Iterator[Hit]
 
 
 def _find_worst(changes: Iterable[Staleness]) -> Staleness:
-    return min(changes, key=lambda staleness: (_get_factor(staleness), staleness.change in UNLABELLED_CHANGES))
-
-
-def _describe(staleness: Staleness) -> str:
-    """Describe in one line what changed about a symbol, and name it."""
-    # The text about a symbol that is gone names the symbol itself.
-    is_gone = staleness.change is SymbolChange.GONE
-    text = staleness.text if is_gone else f"{staleness.anchor.label}: {staleness.text}"
-    return " ".join(text.split())
+    return min(changes, key=lambda staleness: (_get_factor(staleness), staleness.change in UNCHANGED))
 
 
 def _judge_page(hits: Sequence[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
     anchors_by_hit = [hit.memory.anchors if _can_judge(hit.memory, query) else () for hit in hits]
     all_anchors = [anchor for anchors in anchors_by_hit for anchor in anchors]
+    texts = [hit.memory.text for hit, anchors in zip(hits, anchors_by_hit, strict=True) for _ in anchors]
     # One call for the whole page, so that a file with several anchors is read once.
-    judgements = iter(judge(all_anchors) if all_anchors else ())
+    judgements = iter(judge(all_anchors, texts) if all_anchors else ())
     for hit, anchors in zip(hits, anchors_by_hit, strict=True):
         changes = list(islice(judgements, len(anchors)))
         yield _apply(hit, _find_worst(changes)) if changes else hit
@@ -130,56 +155,37 @@ def _can_judge(memory: Memory, query: Query) -> bool:
 
 def _apply(hit: Hit, staleness: Staleness) -> Hit:
     factor = _get_factor(staleness)
-    labels = _label(staleness)
-    # Lines of code are shown and not recorded with the receipt, because the log must not copy the code.
-    details = (staleness.excerpt, describe_outdated_words(hit.memory.text, staleness)) if staleness.must_verify else ()
     return replace(
         hit,
         # A factor below one would raise a negative score.
         score=round(hit.score * factor, 4) if hit.score > 0 else hit.score,
-        signals=(*hit.signals, Signal(name="code", score=factor, why=next(iter(labels), _describe(staleness)))),
-        labels=(*hit.labels, *labels, *filter(None, details)),
+        # Lines of code are shown and not recorded with the receipt, because the log must not copy the code.
+        signals=(*hit.signals, Signal(name="code", score=factor, why=_label(staleness, with_lines=False))),
+        labels=(*hit.labels, *([label] if (label := _choose_label(staleness)) else ())),
         is_in_doubt=hit.is_in_doubt or staleness.must_verify,
     )
 
 
-def describe_outdated_words(text: str, staleness: Staleness) -> str:
-    """Say which words of a memory the code no longer has: `it says 5, the code now says 7`; empty if there are none."""
-    statement = _join_digits(text)
-    sentences = [
-        f"it says {old}, the code now says {new}" if new else f"it says {old}, which the code no longer has"
-        for old, new in dict.fromkeys(staleness.replaced)
-        if old != new and _says(statement, old) and not (new and _says(statement, new))
-    ]
-    return "; ".join(sentences[:MAX_OUTDATED_WORDS])
-
-
-def _says(text: str, token: str) -> bool:
-    word = _join_digits(token.strip("\"'`"))
-    if not (word.isdigit() or (len(word) >= MIN_WORD and re.search(r"\w", word))):
-        return False
-    return re.search(rf"(?<![\w.]){re.escape(word)}(?!\w|\.\d)", text) is not None
-
-
-def _join_digits(text: str) -> str:
-    """The text with `10_000` and `10,000` as `10000`."""
-    return re.sub(r"(?<=\d)[_,](?=\d{3})", "", text)
-
-
 def _get_factor(staleness: Staleness) -> float:
-    return SCORE_FACTORS.get(staleness.edit, 1.0)
+    factor = SCORE_FACTORS.get(staleness.edit, 1.0)
+    return factor if staleness.must_verify or factor == 1.0 else LIGHT_FACTOR
 
 
-def _label(staleness: Staleness) -> tuple[str, ...]:
-    if staleness.must_verify:
-        # Labels are cut at their end, and a long signature must not cut off the warning itself.
-        return (_cut(_describe(staleness), MAX_FIELD_LENGTH - len(VERIFY_SUFFIX)) + VERIFY_SUFFIX,)
-    return () if staleness.change in UNLABELLED_CHANGES else (_describe(staleness),)
+def _choose_label(staleness: Staleness) -> str:
+    if staleness.change in UNCHANGED and not staleness.must_verify:
+        return ""
+    # Lines of code are for whoever must verify; otherwise it is enough that something changed.
+    return _label(staleness, with_lines=staleness.must_verify)
 
 
-def _cut(description: str, room: int) -> str:
-    """Cut a description that is too long after its last part that fits, else between words."""
-    if len(description) <= room:
-        return description
-    kept = description[: room - 2]
-    return kept.rpartition("; ")[0] or f"{kept.rpartition(' ')[0] or kept} …"
+def _label(staleness: Staleness, *, with_lines: bool) -> str:
+    suffix = VERIFY_SUFFIX if staleness.must_verify else ""
+    room = MAX_FIELD_LENGTH - len(suffix)
+    name, summary, line = staleness.anchor.label, staleness.summary, next(iter(staleness.lines), None)
+    # Of a long path the end says most.
+    short_name = name if len(name) <= MIN_NAME_ROOM else f"…{name[1 - MIN_NAME_ROOM :]}"
+    # All that is known, else one change, else the beginning of one, else none.
+    parts = [line.show(most) for most in range(MAX_SHOWN_PART, SHORTEST_PART, -1)] if line else []
+    texts = [staleness.text, *(f"{summary}: {part}" for part in parts)] if with_lines else []
+    labels = (f"{shown}: {text}" for texts in (texts, [summary]) for shown in (name, short_name) for text in texts)
+    return next((label for label in labels if len(label) <= room), f"{short_name}: {summary}"[:room]) + suffix

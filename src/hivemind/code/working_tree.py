@@ -37,6 +37,18 @@ def list_files(root: Path) -> list[str]:
     return sorted(path for path in (_walk(root) if git_paths is None else git_paths) if is_text(path))
 
 
+def is_in_worktree(root: Path, path: str) -> bool:
+    """Whether a file belongs to another worktree that lies inside of this one; its code is a copy of ours."""
+    for folder in (root / path).parents:
+        mark = folder / ".git"
+        if folder == root or not folder.is_relative_to(root):
+            return False
+        # The file of a submodule names a folder of `modules` instead.
+        if mark.is_file() and "/worktrees/" in mark.read_text("utf-8", "replace"):
+            return True
+    return False
+
+
 def is_text(path: str) -> bool:
     """Whether a path is valid Unicode; the few others are ignored, because the database cannot store them."""
     try:

@@ -1,5 +1,7 @@
 """Symbols of a codebase, their fingerprints, the anchors of memories, and staleness."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import fields
 from enum import StrEnum
 from typing import Self
@@ -16,20 +18,19 @@ FILE = "file"
 FOLDER = "folder"
 """The kind of a symbol that represents a folder with its files."""
 
-BROKEN = "broken"
-"""The signature of a file that could not be parsed completely."""
-
 CALLABLES = frozenset({"function", "method", "prototype"})
 """Kinds that count as one, so that a function that becomes a method is still the same symbol."""
 
 MAX_TASK = 100
 """Characters of a session's task in its summary."""
 
-MAX_SHOWN_LINES = 2
-"""Changed lines in a label; each costs tokens, and whoever needs more opens the file."""
+MAX_SHOWN_PART = 40
+"""Characters of the part of a changed line that is shown; whoever needs more opens the file."""
 
-MAX_SHOWN_LINE = 60
-"""Characters of each of them."""
+MIN_SHOWN_PART = 4
+"""Characters of such a part that say by themselves where it is."""
+
+_LINE_PART = re.compile(r"\w+|\s+|.")
 
 MAX_PATHS = 5
 """Edited files, and read files, in that summary."""
@@ -171,7 +172,13 @@ class SymbolChange(StrEnum):
     MOVED = "moved"
     MISSING = "missing"
     """Not in its place; where it went is being searched for."""
+    ELSEWHERE = "elsewhere"
+    """Not on this branch: another one or the stash has it."""
     GONE = "gone"
+
+
+UNCHANGED = (SymbolChange.FRESH, SymbolChange.COSMETIC, SymbolChange.DOCS)
+"""What leaves everything that the code does as it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,8 +189,56 @@ class LineChange:
     new: str
 
     def __str__(self) -> str:
-        old, new = (f"`{first_line(line, MAX_SHOWN_LINE)}`" if line else "" for line in (self.old, self.new))
-        return f"{old} → {new}" if old and new else f"removed {old}" if old else f"added {new}"
+        """What differs, old before new, without what both lines have in common."""
+        return self.show(MAX_SHOWN_PART)
+
+    def show(self, most: int) -> str:
+        """The same with at most so many characters of each line."""
+        if not (self.old and self.new):
+            line = _shorten(self.old or self.new, most)
+            return f"removed `{line}`" if self.old else f"added `{line}`"
+        old, new = _cut_common(_LINE_PART.findall(self.old), _LINE_PART.findall(self.new))
+        if _shorten(old, most) == _shorten(new, most):
+            equal = _count_equal(old, new)
+            old, new = old[equal:].lstrip(", "), new[equal:].lstrip(", ")
+        if not (old and new):
+            return LineChange(old=old, new=new).show(most)
+        return f"`{_shorten(old, most)}` → `{_shorten(new, most)}`"
+
+
+def _cut_common(old: list[str], new: list[str]) -> tuple[str, str]:
+    """Two lines without their common beginning and end, but with a word on either side of what was only inserted."""
+    head = _count_equal(old, new)
+    tail = _count_equal(old[head:][::-1], new[head:][::-1])
+    # Where little or nothing stands on one side, the word before says where that is.
+    if min(len("".join(parts[head : len(parts) - tail])) for parts in (old, new)) < MIN_SHOWN_PART:
+        head = next((place for place in range(head - 1, -1, -1) if _is_word(old[place])), 0)
+    # A bracket that is opened is closed too.
+    while tail and any(_count_open(parts[head : len(parts) - tail]) > 0 for parts in (old, new)):
+        tail -= 1
+    return "".join(old[head : len(old) - tail]).strip(), "".join(new[head : len(new) - tail]).strip()
+
+
+def _count_open(parts: list[str]) -> int:
+    return sum((part in ("(", "[", "{")) - (part in (")", "]", "}")) for part in parts)
+
+
+def _is_word(part: str) -> bool:
+    return part[0].isalnum() or part[0] == "_"
+
+
+def _count_equal(parts: Sequence[str], other_parts: Sequence[str]) -> int:
+    pairs = zip(parts, other_parts, strict=False)
+    shorter = min(len(parts), len(other_parts))
+    return next((place for place, (part, other) in enumerate(pairs) if part != other), shorter)
+
+
+def _shorten(code: str, most: int) -> str:
+    if len(code) <= most:
+        return code
+    start = code[: most - 1]
+    # Labels keep square brackets only in pairs.
+    return f"{start}…" + "]" * (start.count("[") - start.count("]"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,31 +250,20 @@ class Staleness:
     edit: SymbolChange
     """How its content changed; differs from `change` only for renamed, moved and deleted symbols."""
     text: str
-    """One sentence for people that says what changed."""
+    """What changed, for people and agents, without the name of the symbol."""
+    summary: str
+    """The same without code."""
     now: Anchor | None
     """The symbol as it is now, wherever it is; none if it was deleted."""
+    must_verify: bool
+    """Whether the memory must be checked against the code before anyone acts on it."""
     lines: tuple[LineChange, ...] = ()
-    """The changed lines, if the old code is available."""
-    replaced: tuple[tuple[str, str], ...] = ()
-    """Tokens of the old code and what stands in their place now; empty if nothing does."""
+    """The changed lines, those that concern the memory first; none if the old code is not available."""
 
     @property
-    def excerpt(self) -> str:
-        """The first changed lines, on one line; empty if they are not known."""
-        more = len(self.lines) - MAX_SHOWN_LINES
-        return "; ".join(map(str, self.lines[:MAX_SHOWN_LINES])) + (f"; {more} more lines" if more > 0 else "")
-
-    @property
-    def must_verify(self) -> bool:
-        """Whether the memory must be checked against the code before anyone acts on it."""
-        # Renames leave most memories true, and so do changes somewhere in a file; asking about each would teach
-        # people to ignore it.
-        if self.edit is SymbolChange.MEMBERS:
-            return self.anchor.kind not in LOOSE_KINDS
-        return self.change in (SymbolChange.MISSING, SymbolChange.GONE) or self.edit in (
-            SymbolChange.BODY_MAJOR,
-            SymbolChange.SIGNATURE,
-        )
+    def is_followed(self) -> bool:
+        """Whether the symbol is elsewhere now and otherwise the same."""
+        return self.change in (SymbolChange.RENAMED, SymbolChange.MOVED) and self.edit in UNCHANGED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,12 +41,20 @@ class Nearby:
 
 
 def find_related(
-    context: Context, target: str, limit: int, progress: Progress, search: Callable[[Query], Recall]
+    context: Context,
+    target: str,
+    limit: int,
+    progress: Progress,
+    search: Callable[[Query], Recall],
+    add_sessions: Callable[[Recall], Recall],
 ) -> RelatedContext:
-    """Find memories, files and callers related to a file, folder, module, symbol or task, without a receipt."""
+    """Find memories, files and callers related to a file, folder, module or symbol, without a receipt.
+
+    For a task in words these are the memories and sessions that a recall finds, and files that have its words.
+    """
     index = context.checkout.index
     index.refresh_on_request(progress)
-    symbols = tuple(lazy_modules.links.find_all_symbols(index, target))
+    symbols = tuple(lazy_modules.links.find_all_symbols(index, context.checkout.complete_link(target)))
     if symbols:
         near = _collect_files(context, [symbol.path for symbol in symbols])
         former_paths = _find_moved_into(context, {*near.inside, *(file.path for file in near.files)})
@@ -56,9 +64,10 @@ def find_related(
     else:
         answer = search(context.query(validate_text(target, "the target"), limit=limit))
         near = _collect_files(context, [anchor.path for hit in answer.answers for anchor in hit.memory.anchors])
+        # Files of memories come first: others may have words of the task by chance.
         by_words = lazy_modules.related_files.find_by_task(index, target, MOST_FILES)
-        files = lazy_modules.related_files.merge_rankings(near.files, by_words, MOST_FILES)
-        answer = _add_files(answer, replace(near, files=files))
+        others = [file for file in by_words if file.path not in {near_file.path for near_file in near.files}]
+        answer = add_sessions(_add_files(answer, replace(near, files=(*near.files, *others)[:MOST_FILES])))
     # Of a single symbol; for a file, related files say more.
     is_one_symbol = len(symbols) == 1 and symbols[0].qualified
     callers = lazy_modules.related_files.find_callers(index, symbols[0]) if is_one_symbol else None

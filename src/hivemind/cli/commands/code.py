@@ -1,10 +1,8 @@
 """``hivemind code``: memories and the code they are about."""
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
-from threading import Event
 
 import click
 
@@ -24,7 +22,6 @@ from hivemind.cli.output import (
     summarise,
     wrap,
 )
-from hivemind.model.code import Staleness
 from hivemind.model.ids import shorten_id
 from hivemind.model.recall import CODE_BEHIND, RelatedContext
 from hivemind.model.review import StaleMemory
@@ -74,7 +71,7 @@ def list_stale(since: str, wait: bool) -> None:
         stale_memories = mind.code.stale(since=since, wait=wait)
         is_behind = mind.code.is_behind
     rows = [
-        [shorten_id(stale.memory.id), staleness.anchor.label, _describe(staleness), first_line(stale.memory.text, 60)]
+        [shorten_id(stale.memory.id), staleness.anchor.label, staleness.text, first_line(stale.memory.text, 60)]
         for stale in stale_memories
         for staleness in stale.became
     ]
@@ -96,11 +93,7 @@ def _print_stale(stale_memories: Sequence[StaleMemory]) -> None:
         click.echo(wrap(quote_line(first_line(stale.memory.text)), label, " " * len(label)))
         for staleness in stale.became:
             click.echo(indent(staleness.anchor.label))
-            click.echo(indent(_describe(staleness), 8))
-
-
-def _describe(staleness: Staleness) -> str:
-    return ": ".join(filter(None, (staleness.text, staleness.excerpt)))
+            click.echo(indent(staleness.text, 8))
 
 
 @code.command("related")
@@ -177,27 +170,3 @@ def index(background: bool, tree: str) -> None:
     total = f"{plural(report.symbols, 'symbol')} in {plural(report.files, 'file')}"
     linked_text = f" Linked {plural(report.linked, 'memory')}." if report.linked else ""
     emit(report, f"{total}; {plural(report.changed, 'file')} had changed.{linked_text}")
-
-
-@code.command("watch")
-def watch() -> None:
-    """Keep the index up to date while files change, until interrupted.
-
-    This is optional; it makes answers about code come a little sooner.
-
-    \b
-    hivemind code watch &
-    """
-    stop = Event()
-    signals: list[int] = []
-
-    def end(number: int, _: object) -> None:
-        signals.append(number)
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
-    with open_mind() as mind:
-        note(f"Watching {mind.repository.root}. Stop with Ctrl-C.")
-        mind.code.watch(stop, lambda changed: note(f"{plural(changed, 'file')} changed") if changed else None)
-    sys.exit(128 + signals[0])  # as shells number it
