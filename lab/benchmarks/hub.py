@@ -1,7 +1,7 @@
 """Measure recalls of a hub with many teams of uneven size, beside plain SQL on the same data.
 
-    python -m lab.benchmarks.hub [--memories 100000] [--teams 20] [--clients 8] [--seconds 20] [--grams] [--durable]
-        [--server FOLDER] [--save]
+    python -m lab.benchmarks.hub [--memories 100000] [--teams 20] [--clients 8] [--devices 24] [--seconds 20]
+        [--server FOLDER | --database URL] [--save]
 
 Starts its own Postgres and a hub in a process of its own, and asks it over HTTP. The n-th team has 1/n as many memories
 as the first. Texts and vectors are generated and loaded in bulk; the vectors are as near to each other as those of real
@@ -10,12 +10,13 @@ notes. Client, hub and Postgres share the machine, so the CPU time of each is pr
 With a million memories (half an hour, 8 GB of disk): python -m lab.benchmarks.hub --memories 1000000
 
 To fill once and measure several times, start a Postgres and name the folder of its socket with --server; the database
-``measured`` stays there.
+``measured`` stays there. ``--database URL`` fills and measures an existing empty database as its owner (and, to load in
+bulk, as ``postgres``), so that the address of a Citus coordinator gives the row for Citus. The restart is measured with
+the benchmark's own Postgres alone.
 """
 
 import argparse
 import http.client
-import json
 import multiprocessing
 import os
 import pickle
@@ -35,6 +36,7 @@ import numpy as np
 import psycopg
 import uvicorn
 from numpy.typing import NDArray
+from psycopg.conninfo import make_conninfo
 
 from hivemind.hub.access import Limits
 from hivemind.hub.host import Host
@@ -49,14 +51,18 @@ from hivemind.store.projections.vectors import hash_place
 from hivemind.text.thesaurus import expand_text
 from lab.benchmarks import results
 from lab.benchmarks.corpus import sentences
+from lab.benchmarks.hub_pressure import Device, make_devices, post, push_all
+from lab.benchmarks.hub_restart import measure_restart
 from lab.benchmarks.measure import quantiles
 from tests.postgres import FAST_SETTINGS, OWNER, database, serving
 
 DATABASE = "measured"
 HERE = "remote:git.example/acme/api"
 ENGLISH = "the "
-"""A text with such a word counts as English; others are also indexed by grams, which the invented words share."""
+"""With such a word a text counts as English; others are also indexed by grams, which the invented words share."""
 PAGE, DIMENSION = 5_000, 384
+ENTRIES_EACH = 400
+"""Of a device that pushes."""
 BRANCHES, SPECTRUM_DECAY = 5, 37
 MIDDLE_SHARE, TOPIC_SHARE, NOTE_SHARE = 0.5, 0.58, 0.64
 """How far notes are from each other; see ``TopicTree``."""
@@ -70,29 +76,29 @@ SERVER = (
     # The CPU time of one process is easier to compare, and others may use the machine.
     "max_parallel_maintenance_workers=0",
 )
-ROWS = """
-WITH notes AS (
-    SELECT text, md5(text || n) AS id, n FROM unnest(?::text[]) WITH ORDINALITY AS t (text, n)
-), new_memories AS (
-    INSERT INTO memories (id, kind, bucket, text, scope, repo, owner, channel, trust, status, recorded_at, revised_at,
-        tags, sources, links, anchors, subject, confidence, valid_from, valid_to, expires_at, verify_by,
-        last_verified_at, supersedes, contradicts, derived_from, batch, version, agent, session_id, file_path)
-    SELECT id, 'fact', 'project', text, 'team', ?, 'ada', 'person', 3, 'active', '2026-03-01T12:00:00.000000Z',
-        '2026-03-01T12:00:00.000000Z', '[]', '[]', '[]', '[]', '', 1, '', '', '', '', '', '[]', '[]', '[]', '', 1, '',
-        '', '' FROM notes RETURNING key, text
-), new_passages AS (
-    INSERT INTO passages (memory, ordinal, since, until)
-    SELECT key, 0, '2026-03-01T12:00:00.000000Z', '' FROM new_memories RETURNING key, memory
-)
-SELECT p.key, m.text FROM new_passages p JOIN new_memories m ON m.key = p.memory
+MEMORIES = """
+INSERT INTO memories (id, kind, bucket, text, scope, repo, owner, channel, trust, status, recorded_at, revised_at,
+    tags, sources, links, anchors, subject, confidence, valid_from, valid_to, expires_at, verify_by,
+    last_verified_at, supersedes, contradicts, derived_from, batch, version, agent, session_id, file_path)
+SELECT md5(text || n), 'fact', 'project', text, 'team', ?, 'ada', 'person', 3, 'active', '2026-03-01T12:00:00.000000Z',
+    '2026-03-01T12:00:00.000000Z', '[]', '[]', '[]', '[]', '', 1, '', '', '', '', '', '[]', '[]', '[]', '', 1, '',
+    '', '' FROM unnest(?::text[]) WITH ORDINALITY AS t (text, n) RETURNING key, text
+"""
+PASSAGES = """
+INSERT INTO passages (memory, ordinal, since, until)
+SELECT key, 0, '2026-03-01T12:00:00.000000Z', '' FROM unnest(?::bigint[]) AS t (key) RETURNING key, memory
 """
 WORDS = """
 INSERT INTO words (rowid, text, context, around, stems)
 SELECT key, text, '', '', setweight(to_tsvector('hivemind.words', text), 'A')
     || setweight(to_tsvector('hivemind.words', parts), 'B') || array_to_tsvector(ARRAY[team()::text])
-FROM unnest(?::bigint[], ?::text[], ?::text[]) AS t (key, text, parts)
+FROM unnest(?::bigint[], ?::text[], ?::text[]) AS t (key, text, parts) RETURNING rowid
 """
-COUNTS = "INSERT INTO word_counts (term, doc) SELECT word, ndoc FROM ts_stat('SELECT stems FROM words')"
+COUNTS = (
+    "INSERT INTO word_counts (team_id, term, doc) SELECT team(), word, ndoc FROM ts_stat('SELECT stems FROM words')"
+    " RETURNING doc"
+)
+"""Without RETURNING Citus would use COPY, which is not possible under row-level security."""
 VECTORS = (
     "COPY hivemind.vectors (passage, model, scale, numbers, place, embedding, team_id) FROM STDIN WITH (FORMAT binary)"
 )
@@ -150,65 +156,70 @@ class Team:
 
 
 def main() -> None:
-    """Fill a database, then measure completeness, one client, many clients, and plain SQL."""
+    """Fill a database, then measure completeness, one client, many clients, plain SQL and a restart."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memories", type=int, default=100_000, help="in all teams together")
     parser.add_argument("--teams", type=int, default=20)
     parser.add_argument("--clients", type=int, default=8, help="that ask at the same time")
+    parser.add_argument("--devices", type=int, default=24, help="of one team that push at once, while others ask")
     parser.add_argument("--seconds", type=float, default=20, help="that each measurement takes")
-    parser.add_argument(
-        "--grams", action="store_true", help="texts that are not English, so that words are cut into grams"
-    )
-    parser.add_argument("--durable", action="store_true", help="wait for the disk at each commit")
     parser.add_argument("--server", default="", help="the folder of a running server's socket, where data may stay")
+    parser.add_argument("--database", default="", help="the address of an empty database, as its owner")
     parser.add_argument("--save", action="store_true", help="save the figures to lab/evals/results")
     options = parser.parse_args()
-    settings = SERVER if options.durable else (*FAST_SETTINGS, *SERVER)
-    with nullcontext(options.server) if options.server else serving(settings) as folder:
-        teams = load_or_fill(folder, options)
-        address = f"postgresql://{OWNER}@/{DATABASE}?host={folder}"
-        superuser = connect_as_superuser(folder)
+    is_own = not (options.server or options.database)
+    with serving((*FAST_SETTINGS, *SERVER)) if is_own else nullcontext(options.server) as folder:
+        address = options.database or f"postgresql://{OWNER}@/{DATABASE}?host={folder}"
+        teams = load_or_fill(folder, address, options)
+        superuser = connect_as_superuser(address)
         with HubDatabase.open(address) as hub:
             figures: dict[str, Any] = {"found of the 100 nearest": measure_completeness(hub, superuser, teams)}
+            devices = make_devices(hub, options.devices, ENTRIES_EACH)
         service, port = start_hub(address)
         try:
-            meter = CpuMeter(service=service.pid or 0, folder=folder)
+            meter = CpuMeter(service=service.pid or 0, postmasters=list_postmasters(superuser))
             print(f"{'':>22}{'p50 ms':>9}{'p95 ms':>9}{'a second':>10}{'hub CPU':>9}{'PG CPU':>9}")
             for clients in (1, options.clients):
                 ask_hub(port, teams, clients, options.seconds / 4, None)
                 figures[f"clients: {clients}"] = ask_hub(port, teams, clients, options.seconds, meter)
+            figures["noisy neighbour"] = measure_noise(port, teams, devices, options.seconds, meter)
+            figures["plain SQL"] = measure_sql(superuser, teams, options.seconds, meter)
+            if is_own:
+                questions = [(team.token, team.questions[0]) for team in teams[:4]]
+                figures["restart"] = measure_restart(port, folder, questions)
         finally:
             service.terminate()
             service.join()
-        figures["plain SQL"] = measure_sql(superuser, teams, options.seconds, meter)
         if options.save:
             data = f"{sum(team.size for team in teams):,} generated memories in {len(teams)} teams"
             results.save("hub", data=data, configuration="client, hub and Postgres on one machine", figures=figures)
 
 
-def connect_as_superuser(folder: str) -> "psycopg.Connection[Any]":
+def connect_as_superuser(address: str) -> "psycopg.Connection[Any]":
     """Connect to the measured database without row-level security."""
-    superuser = psycopg.connect(f"postgresql://postgres@/{DATABASE}?host={folder}", autocommit=True)
+    superuser = psycopg.connect(make_conninfo(address, user="postgres"), autocommit=True)
     superuser.execute("SET search_path = hivemind, public")
     return superuser
 
 
-def load_or_fill(folder: str, options: argparse.Namespace) -> list[Team]:
-    """Return the teams of an earlier run on this server, or fill a new database."""
+def load_or_fill(folder: str, address: str, options: argparse.Namespace) -> list[Team]:
+    """Return the teams of an earlier run on the server in a folder, or fill a new or the given database."""
     # Tokens and questions cannot be read back from the database.
     file = Path(folder) / "measured_teams.pickle"
-    if file.exists():
+    if folder and file.exists():
         teams: list[Team] = pickle.loads(file.read_bytes())
         return teams
-    address = database(folder, DATABASE)
-    superuser = connect_as_superuser(folder)
+    if folder:
+        database(folder, DATABASE)
+    superuser = connect_as_superuser(address)
     with HubDatabase.open(address) as hub:
-        teams = fill(hub, superuser, options.memories, options.teams, "" if options.grams else ENGLISH)
-    file.write_bytes(pickle.dumps(teams))
+        teams = fill(hub, superuser, options.memories, options.teams)
+    if folder:
+        file.write_bytes(pickle.dumps(teams))
     return teams
 
 
-def fill(hub: HubDatabase, superuser: "psycopg.Connection[Any]", memories: int, count: int, opening: str) -> list[Team]:
+def fill(hub: HubDatabase, superuser: "psycopg.Connection[Any]", memories: int, count: int) -> list[Team]:
     """Insert rows as remembering would, but without the log, and build the graphs of large teams."""
     chance, numbers, start = random.Random(3), np.random.default_rng(5), time.perf_counter()
     shares = [1 / (place + 1) for place in range(count)]
@@ -227,10 +238,11 @@ def fill(hub: HubDatabase, superuser: "psycopg.Connection[Any]", memories: int, 
         texts: list[str] = []
         with hub.open_team(team_id) as store:
             for first in range(0, size, PAGE):
-                texts = [opening + text for text in sentences(chance, min(PAGE, size - first))]
+                texts = [ENGLISH + text for text in sentences(chance, min(PAGE, size - first))]
                 with store.db.transaction():
-                    passages = store.db.execute(ROWS, texts, HERE)
-                    keys, stored_texts = map(list, zip(*passages, strict=True))
+                    texts_by_memory: dict[int, str] = dict(store.db.execute(MEMORIES, HERE, texts))
+                    passages = store.db.execute(PASSAGES, list(texts_by_memory))
+                    keys, stored_texts = [row[0] for row in passages], [texts_by_memory[row[1]] for row in passages]
                     parts = [" ".join(WORD.findall(expand_text(text))) for text in stored_texts]
                     store.db.execute(WORDS, keys, stored_texts, parts)
                 # COPY is not possible under row-level security.
@@ -239,7 +251,7 @@ def fill(hub: HubDatabase, superuser: "psycopg.Connection[Any]", memories: int, 
             with store.db.transaction():
                 store.db.execute(COUNTS)
                 store.db.execute("UPDATE teams SET model = ?", SHIPPED_MODEL)
-        questions = [opening + " ".join(chance.sample(text.split(), 7)) for text in texts[:QUESTIONS]]
+        questions = [ENGLISH + " ".join(chance.sample(text.split(), 7)) for text in texts[:QUESTIONS]]
         vectors = topics.draw(numbers, 50)
         teams.append(Team(id=team_id, token=token, size=size, questions=questions, vectors=vectors))
     superuser.execute(word_index)  # type: ignore[arg-type, unused-ignore]
@@ -333,6 +345,8 @@ def start_hub(address: str) -> tuple[Any, int]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
+    # Here, because the child imports NumPy before its first line; threads that wait busily would take most of the CPU.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     process = multiprocessing.get_context("spawn").Process(target=serve, args=(address, port), daemon=True)
     process.start()
     while True:
@@ -346,7 +360,6 @@ def start_hub(address: str) -> tuple[Any, int]:
 
 def serve(address: str, port: int) -> None:
     """Run a hub without limits of requests, which one client would exceed."""
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     host = Host.open(address, limits=Limits(per_token=1_000_000_000))
     uvicorn.run(create_application(host, f"http://127.0.0.1:{port}"), port=port, log_level="warning")
 
@@ -356,19 +369,28 @@ class CpuMeter:
     """Reads the CPU time of the hub and of all processes of Postgres."""
 
     service: int
-    folder: str
+    postmasters: Sequence[str]
 
     def read(self) -> tuple[float, float]:
         """Return the CPU milliseconds of both so far."""
-        postmaster = (Path(self.folder) / "data" / "postmaster.pid").read_text().split()[0]
         stats = [_read_stat(file) for file in Path("/proc").glob("[0-9]*/stat")]
         # Sessions that have ended are counted with their parent.
-        server = sum(int(fields[11]) + int(fields[12]) for fields in stats if fields and fields[1] == postmaster)
-        own = _read_stat(Path(f"/proc/{postmaster}/stat"))
-        server += int(own[13]) + int(own[14]) if own else 0
+        server = sum(int(fields[11]) + int(fields[12]) for fields in stats if fields and fields[1] in self.postmasters)
+        for postmaster in self.postmasters:
+            own = _read_stat(Path(f"/proc/{postmaster}/stat"))
+            server += int(own[13]) + int(own[14]) if own else 0
         hub = _read_stat(Path(f"/proc/{self.service}/stat"))
         tick = 1000 / os.sysconf("SC_CLK_TCK")
         return (int(hub[11]) + int(hub[12])) * tick if hub else 0.0, server * tick
+
+
+def list_postmasters(superuser: "psycopg.Connection[Any]") -> list[str]:
+    """Return the process numbers of the database's servers on this machine; Citus has several."""
+    has_citus = read_value(superuser, "SELECT count(*) FROM pg_extension WHERE extname = 'citus'")
+    every_server = "SELECT result FROM run_command_on_all_nodes('SHOW data_directory')"
+    folders = superuser.execute(every_server if has_citus else "SHOW data_directory").fetchall()
+    files = [Path(folder) / "postmaster.pid" for (folder,) in folders]
+    return [file.read_text().split()[0] for file in files if file.exists()]
 
 
 def _read_stat(file: Path) -> list[str]:
@@ -398,17 +420,36 @@ def ask(port: int, teams: Sequence[Team], client: int, seconds: float) -> list[f
     end = time.perf_counter() + seconds
     for team, question in list_questions(teams, client):
         start = time.perf_counter()
-        connection.request(
-            "POST", "/v1/recall", json.dumps({"query": question, "repo": "git.example/acme/api"}),
-            {"Authorization": f"Bearer {team.token}", "Content-Type": "application/json"},
-        )  # fmt: skip
-        response = connection.getresponse()
-        body = response.read()
-        assert response.status == 200, body
+        recall = {"query": question, "repo": "git.example/acme/api"}
+        status, body = post(connection, team.token, "/v1/recall", recall)
+        assert status == 200, body
         times.append((time.perf_counter() - start) * 1000)
         if time.perf_counter() > end:
             break
     return times
+
+
+def measure_noise(
+    port: int, teams: Sequence[Team], devices: Sequence[Device], seconds: float, meter: CpuMeter
+) -> dict[str, float]:
+    """Print and return how long two clients wait while all devices of another team push, beside a quiet time."""
+    quiet = ask_hub(port, teams, 2, seconds / 2, meter)
+    before, start = meter.read(), time.perf_counter()
+    with ThreadPoolExecutor(3) as pool:
+        pushing = pool.submit(push_all, port, devices)
+
+        def ask_meanwhile(client: int) -> list[float]:
+            times: list[float] = []
+            while not pushing.done():
+                times += ask(port, teams, client, 0.2)
+            return times
+
+        times = [took for batch in pool.map(ask_meanwhile, range(2)) for took in batch]
+    noisy = print_row(f"{len(devices)} devices push", times, time.perf_counter() - start, before, meter.read())
+    entries = sum(len(device.entries) for device in devices)
+    rate, ratio = entries / pushing.result(), noisy["p95 ms"] / quiet["p95 ms"]
+    print(f"# {rate:,.0f} entries a second were pushed; p95 of the others was {ratio:.2f} times its quiet value")
+    return noisy | {"entries a second": rate, "p95 by quiet p95": ratio}
 
 
 def list_questions(teams: Sequence[Team], seed: int) -> Iterator[tuple[Team, str]]:

@@ -24,7 +24,7 @@ def test_containers_start_with_options_that_there_are(recipe: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "recipe", ["packaging/hub/hivemind-hub.service", "docs/how-to/hub.md", "docs/how-to/large-hub.md"]
+    "recipe", ["packaging/hub/hivemind-hub.service", "docs/how-to/team.md", "docs/how-to/large-hub.md"]
 )
 def test_a_recipe_starts_a_hub_with_options_that_there_are(recipe: str) -> None:
     lines = [line for line in (ROOT / recipe).read_text().splitlines() if "hivemind hub serve" in line]

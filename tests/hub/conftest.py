@@ -8,6 +8,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.hivemind import make_context
+from hivemind.hub import access
 from hivemind.hub.access import RequestCounter
 from hivemind.hub.host import Host
 from hivemind.hub.store import HubDatabase
@@ -37,6 +38,12 @@ def served(running: Served) -> Served:
     # Tests send more wrong tokens from one address than anybody may in a minute.
     running.host._requests = RequestCounter()
     return running
+
+
+@pytest.fixture
+def long_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No minute ends while a test counts requests, however slow the machine is."""
+    monkeypatch.setattr(access, "WINDOW_SECONDS", 1 << 40)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-TIMEOUT_SECONDS = 20
+TIMEOUT_SECONDS = 120
 
 
 @contextlib.contextmanager

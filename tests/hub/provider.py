@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.evals.clients.trial import NODE, install_package
+from tests.hub.serving import SECONDS
 
 PACKAGE = "oidc-provider@9"
 SCRIPT = Path(__file__).with_suffix(".mjs")
@@ -84,7 +85,7 @@ class _FormParser(HTMLParser):
 def browse(url: str, subject: str, opener: urllib.request.OpenerDirector | None = None) -> str:
     """Do what a person in a browser does: fill in every form on the way; return the last page."""
     opener = opener or urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
-    address, page = _read(opener.open(url, timeout=30))
+    address, page = _read(opener.open(url, timeout=SECONDS))
     # Name, consent, and for a device its code and a confirmation.
     for _ in range(6):
         form = _FormParser()
@@ -93,7 +94,7 @@ def browse(url: str, subject: str, opener: urllib.request.OpenerDirector | None 
             break
         fields = form.fields | {"login": subject, "password": "any"}
         data = urllib.parse.urlencode(fields).encode()
-        address, page = _read(opener.open(urllib.parse.urljoin(address, form.action), data=data, timeout=30))
+        address, page = _read(opener.open(urllib.parse.urljoin(address, form.action), data=data, timeout=SECONDS))
     return page
 
 

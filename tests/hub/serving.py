@@ -5,7 +5,7 @@ import json
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,9 @@ from hivemind.hub.http import create_application
 from hivemind.hub.http.admission import TimedProtocol
 from hivemind.model.team import Role
 
+SECONDS = 120
+"""How long a test waits for an answer; much longer than a busy machine needs."""
+
 
 @dataclass
 class Answer:
@@ -24,6 +27,7 @@ class Answer:
 
     status: int
     body: Any
+    headers: Mapping[str, str]
 
 
 @dataclass
@@ -48,11 +52,11 @@ class Served:
             headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json", **headers},
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return Answer(answer.status, json.load(answer))
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+                return Answer(answer.status, json.load(answer), dict(answer.headers))
         except urllib.error.HTTPError as error:
             with error:
-                return Answer(error.code, json.load(error))
+                return Answer(error.code, json.load(error), dict(error.headers))
 
 
 class Overhearing:

@@ -153,6 +153,7 @@ def test_every_refusal_is_on_record(served: Served, team: str) -> None:
     assert [(one["who"], one["what"]) for one in noted] == [("bob", f"POST /v1/memories/{memory}/approve")]
 
 
+@pytest.mark.usefixtures("long_minute")
 def test_who_asks_too_often_has_to_wait(served: Served, team: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served.host, "limits", Limits(per_token=3))
     greedy, patient = served.token(team, name="greedy"), served.token(team, name="patient")
@@ -166,7 +167,8 @@ def test_who_asks_too_often_has_to_wait(served: Served, team: str, monkeypatch: 
 def test_requests_for_another_name_or_from_another_site_are_turned_away(served: Served, team: str) -> None:
     token = served.token(team)
 
-    assert served.ask("GET", "/v1/devices", token, Host="evil.example").status == 421
+    for_another = served.ask("GET", "/v1/devices", token, Host="evil.example")
+    assert (for_another.status, served.url in for_another.body["error"]) == (421, True)
     assert served.ask("GET", "/v1/devices", token, Origin="https://evil.example").status == 403
     assert served.ask("POST", "/mcp", token, {}, Origin="https://evil.example").status == 403
     assert served.ask("GET", "/v1/devices", token, Origin=served.url).status == 200

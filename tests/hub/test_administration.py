@@ -43,7 +43,7 @@ def test_a_removed_device_loses_its_access_and_its_copy_and_erasures_do_not_wait
     assert [entry["person"] for entry in served.ask("GET", "/v1/devices", admin).body] == ["bob"]
     receipt = served.ask("DELETE", f"/v1/memories/{memory}", admin).body
     states = {place["name"]: place["state"] for place in receipt["places"]}
-    assert (states["device of bob"], states["removed device of alice"]) == ("pending", "outside")
+    assert (states["devices of the team"], states["removed device of alice"]) == ("pending", "outside")
     assert "device of alice" not in states
     with pytest.raises(AccessRevoked, match="deleted here"):
         lost.team.sync(clients["alice"])

@@ -10,7 +10,7 @@ from hivemind.model.events import MemoryRemembered, encode_fact
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind
 from hivemind.text.untrusted import MAX_MESSAGE_BYTES
-from tests.hub.serving import Served
+from tests.hub.serving import SECONDS, Served
 
 DEEP = "[" * 10_000 + "]" * 10_000
 BODIES = {
@@ -42,7 +42,7 @@ def send(served: Served, path: str, token: str, body: bytes) -> tuple[int, bytes
         },
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:

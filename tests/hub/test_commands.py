@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from hivemind.model.team import Role
 from tests.hub.people import Person
-from tests.hub.serving import Served
+from tests.hub.serving import SECONDS, Served
 
 TOKEN = re.compile(r"hm_[\w-]+")
 
@@ -69,7 +69,7 @@ def hub_serving(database: str, *options: str) -> Iterator[Callable[[], str]]:
 
     def stopped() -> str:
         running.terminate()
-        return running.communicate(timeout=30)[0]
+        return running.communicate(timeout=SECONDS)[0]
 
     try:
         yield stopped
@@ -91,6 +91,26 @@ def test_a_hub_without_tls_stays_on_its_machine(person: Person) -> None:
     assert "--tls-cert" in refused
     assert "--public-url" in nameless
     assert "database does not answer" in meant
+
+
+def test_a_hub_that_cannot_start_says_what_to_change(
+    empty_database: str, certificate: tuple[str, str], person: Person
+) -> None:
+    ops, (pem, _) = person("ops"), certificate
+    serve = ("hub", "serve", "--workers", "0", "--port")
+
+    no_address = [ops("hub", "status", "--database", text, codes=(2,)) for text in ("hub", "postgresql://u:%@h/d")]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        taken_port = ops(*serve, port, "--database", empty_database, codes=(6,))
+    assert ops("hub", "team", "list", "--database", empty_database) == []
+    without_key = ops.plainly(
+        "-m", "hivemind", *serve, str(free_port()), "--tls-cert", pem, "--database", empty_database
+    )
+
+    assert all("postgresql://hub@localhost/hub" in text and "%@h" not in text for text in no_address)
+    assert port in taken_port
+    assert (without_key.returncode, "--tls-key" in without_key.stderr) == (2, True)
 
 
 def test_a_hub_with_tls_is_joined_by_who_trusts_it_and_prints_its_first_token_once(
@@ -135,6 +155,38 @@ def test_tokens_are_given_listed_changed_and_taken_by_the_database_and_by_an_adm
         assert served.ask("GET", "/v1/memories", new).status == 401
 
 
+def test_an_admin_ends_the_access_of_exactly_the_member_whose_name_was_given(
+    served: Served, team: str, person: Person
+) -> None:
+    ada = person("ada")
+    ada("team", "login", served.url, "--token", served.token(team, Role.ADMIN, "ada"))
+    names = ("ci", "ci bot", "ci?all", "ci/eu", "ci/rotate", "50%")
+    for name in names:
+        ada("hub", "token", "create", "--name", name, "--role", "reader")
+
+    for name in names[1:]:
+        ada("hub", "token", "rotate", name)
+        revoked = ada("hub", "token", "revoke", name)
+        removed = ada("hub", "member", "remove", name)
+        assert (revoked["name"], removed["tokens"]) == (name, [])
+
+    listed = ada("hub", "token", "list")
+    assert [each["name"] for each in listed if not each["revoked_at"]] == ["ci", "ada", "admin"]
+
+
+@pytest.mark.parametrize("number", ["0", "3651", "99999999999"])
+@pytest.mark.parametrize("command", ["token create --name bob --role writer --days", "team set --lease-days"])
+def test_no_token_or_lease_lasts_for_ever(
+    hub_address: str, served: Served, team: str, person: Person, command: str, number: str
+) -> None:
+    ada = person("ada")
+    ada("team", "login", served.url, "--token", served.token(team, Role.ADMIN, "ada"))
+
+    for where in ((), ("--database", hub_address, "--team", team)):
+        ada("hub", *command.split(), number, *where, codes=(2,))
+        ada("hub", *command.split(), "3650", *where)
+
+
 def test_who_is_no_admin_gives_no_tokens(served: Served, team: str, person: Person) -> None:
     walter, nobody = person("walter"), person("nobody")
     walter("team", "login", served.url, "--token", served.token(team, Role.WRITER, "walter"))
@@ -162,6 +214,54 @@ def test_a_member_sees_how_the_team_stands_and_leaves_it(served: Served, team: s
     assert "key" not in synced["membership"]
     assert (after["membership"], after["hub"]) == (None, "")
     assert "belongs to no team" in alice("sync", codes=(2,))
+
+
+def test_a_member_whom_the_hub_refuses_still_sees_how_this_store_stands(
+    served: Served, team: str, person: Person
+) -> None:
+    ada, alice = person("ada"), person("alice")
+    ada("team", "login", served.url, "--token", served.token(team, Role.ADMIN, "ada"))
+    alice("team", "login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
+    alice("remember", "Deploys run on Fridays", "--scope", "team")
+    ada("hub", "token", "revoke", "alice")
+
+    status = alice("team", "status")
+
+    assert (status["membership"]["person"], status["waiting"], status["devices"]) == ("alice", 1, [])
+    assert "revoked" in alice.plainly("-m", "hivemind", "team").stderr
+
+
+@pytest.mark.parametrize("is_paused", [True, False])
+def test_a_folder_that_is_away_keeps_no_memory_from_the_team(
+    served: Served, team: str, person: Person, tmp_path: Path, is_paused: bool
+) -> None:
+    alice, folder = person("alice"), tmp_path / "stick"
+    alice("team", "login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
+    alice("sync", "setup", str(folder), "--yes")
+    alice("remember", "Deploys run on Fridays", "--scope", "team")
+
+    alice("sync", "pause") if is_paused else folder.rename(tmp_path / "unplugged")
+    reported = alice.plainly("-m", "hivemind", "sync")
+
+    assert alice("team", "status")["waiting"] == 0
+    assert (reported.returncode, reported.stdout) == (6, "Team: 0 entries received, 1 sent, 0 memories erased here.\n")
+    assert ("resume" if is_paused else "connect the drive") in reported.stderr
+
+
+def test_a_hub_that_is_away_keeps_no_memory_from_the_other_machines(
+    served: Served, team: str, person: Person, tmp_path: Path
+) -> None:
+    alice = person("alice")
+    alice("team", "login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
+    alice("sync", "setup", str(tmp_path / "folder"), "--yes")
+    alice("remember", "I like short answers", "--scope", "user")
+    hub_file = Path(alice.environment["HIVEMIND_HOME"]) / "hub.json"
+    hub_file.write_text(hub_file.read_text().replace(served.url, f"http://127.0.0.1:{free_port()}"))
+
+    reported = alice.plainly("-m", "hivemind", "sync")
+
+    assert (reported.returncode, "does not answer" in reported.stderr) == (6, True)
+    assert reported.stdout == "Your machines: 0 entries received, 1 sent, 0 memories erased here.\n"
 
 
 def test_what_goes_wrong_is_said_in_a_sentence_with_a_remedy(served: Served, person: Person) -> None:

@@ -205,8 +205,8 @@ def test_every_label_names_who_edited_a_memory_last(team: Store, device: Opened)
 
     edited = alice.show(memory.id)
     doors = (
-        summarise(edited), alice.recall("tests").text, alice.brief().text, calls.explain(alice, {"id": memory.id}),
-        calls.recall(alice, {"query": "tests"}), bob.recall("tests").text,
+        summarise(edited), alice.recall("tests").text, alice.brief().text, calls.explain(alice, {"id": memory.id}).text,
+        calls.recall(alice, {"query": "tests"}).text, bob.recall("tests").text,
     )  # fmt: skip
     assert (edited.owner, edited.author, edited.author_channel) == ("alice", "bob", Channel.PERSON)
     assert "person alice" in of_alice

@@ -1,6 +1,7 @@
 """Agents in the cloud use the team's memory by the official client, without a laptop."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from hivemind.hub.http.mcp import HUB_INSTRUCTIONS, HUB_TOOLS
 from hivemind.hub.store import HubDatabase
 from hivemind.hub.worker import HubWorker
 from hivemind.mcp.tools import TOOLS
@@ -49,13 +51,39 @@ def test_what_one_agent_remembers_another_recalls(
         mode=mode,
     )  # fmt: skip
 
-    assert listed == [tool["name"] for tool in TOOLS]
+    assert listed == [tool["name"] for tool in TOOLS if tool["name"] != "session"]
     assert kept[0] is False
     # It is the team's at once, wherever the agent runs.
     assert "Stored as" in kept[1]
     assert "machine" not in kept[1]
     assert "The queue is drained before each deploy" in found[1]
     assert "near this question" in elsewhere[1]
+
+
+def test_a_hub_keeps_nothing_that_is_a_persons_own(served: Served, team: str) -> None:
+    claim = {"text": "The queue is drained before each deploy"}
+
+    _, *private, session, shared, found = used(
+        served, served.token(team),
+        ("remember", claim | {"scope": "user"}),
+        ("remember", claim | {"scope": "project"}),
+        ("session", {}),
+        ("remember", {"text": "Deploys run on Fridays", "scope": "team"}),
+        ("recall", {"query": "queue drained before each deploy"}),
+    )  # fmt: skip
+
+    assert [is_error for is_error, _ in (*private, session, shared)] == [True, True, True, False]
+    assert all("team" in text for _, text in private)
+    assert "queue" not in found[1]
+
+
+def test_a_hub_tells_agents_of_nothing_that_it_does_not_have() -> None:
+    names = {tool["name"] for tool in HUB_TOOLS} | {
+        name for tool in HUB_TOOLS for name in tool["inputSchema"]["properties"]
+    }
+
+    assert set(re.findall(r"`(\w+)`", HUB_INSTRUCTIONS)) <= names
+    assert not any("past session" in tool["description"] for tool in HUB_TOOLS)
 
 
 def test_what_goes_wrong_is_told_to_the_model(served: Served, team: str) -> None:

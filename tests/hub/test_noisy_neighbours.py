@@ -1,27 +1,31 @@
 """Devices of one team that push much at once, while another team asks."""
 
+import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from starlette.types import Message
 
 from hivemind import Hivemind, Scope
 from hivemind.hub.host import Host
+from hivemind.hub.http import create_application
 from hivemind.hub.store import HubDatabase, HubOptions
 from hivemind.model.team import Role
 from hivemind.settings import Settings
 from hivemind.sync.hub_client import HubClient
 from tests.hub.serving import Served, serving
 
-DEVICES, ENTRIES, QUESTIONS = 3, 40, 30
+DEVICES, ENTRIES, QUESTIONS, CONNECTIONS = 6, 40, 30, 3
 
 
 @pytest.fixture
 def small_hub(empty_database: str, tmp_path: Path) -> Iterator[tuple[Served, HubDatabase]]:
-    """A hub with as many connections as devices push at once, and one more."""
-    options = HubOptions(connections=DEVICES + 1, pool_seconds=5)
+    """A hub with fewer connections than devices push at once."""
+    options = HubOptions(connections=CONNECTIONS, pool_seconds=5)
     settings = Settings(home=tmp_path / "hub", person="hub")
     with HubDatabase.open(empty_database, options) as hub, serving(Host(hub, settings)) as served:
         served.host.create_team("loud")
@@ -55,3 +59,41 @@ def test_a_team_that_asks_is_answered_while_another_pushes(
     assert all(answer.body["hits"] for answer in answers)
     # Nothing was embedded by a request; it waits for a worker.
     assert {team.name: team.waiting for team in hub.list_teams()} == {"loud": DEVICES * ENTRIES, "quiet": 1}
+
+
+def test_a_device_that_does_not_read_its_answer_keeps_nobody_waiting(
+    small_hub: tuple[Served, HubDatabase],
+) -> None:
+    served, _ = small_hub
+    token = served.token("loud", Role.WRITER, "alice")
+    app = create_application(served.host, served.url)
+    statuses: list[int] = []
+
+    async def ask(method: str, path: str, body: bytes, before_answer: Callable[[], Awaitable[None]]) -> None:
+        host = urlsplit(served.url).netloc
+        headers = {"host": host, "authorization": f"Bearer {token}", "content-type": "application/json"}
+        scope = {
+            "type": "http", "method": method, "path": path, "query_string": b"", "root_path": "", "http_version": "1.1",
+            "scheme": "http", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        }  # fmt: skip
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+                await before_answer()
+
+        await app(scope, receive, send)
+
+    async def read_at_once() -> None:
+        pass
+
+    async def write_meanwhile() -> None:
+        await ask("POST", "/v1/memories", b'{"text": "Deploys run on Fridays"}', read_at_once)
+
+    asyncio.run(ask("POST", "/v1/memories", b'{"text": "Tests need a database"}', write_meanwhile))
+
+    assert statuses == [200, 200]

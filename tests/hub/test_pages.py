@@ -14,7 +14,7 @@ from hivemind.hub.http import create_application
 from hivemind.model.team import Role
 from hivemind.viewer.page_guard import POLICY
 from tests.browser import audit_page, open_page
-from tests.hub.serving import Served
+from tests.hub.serving import SECONDS, Served
 
 pytestmark = pytest.mark.xdist_group("viewer")
 
@@ -63,7 +63,7 @@ def plainly(
     served: Served, method: str, path: str, cookie: str = "", form: dict[str, str] | None = None
 ) -> tuple[int, dict[str, str], str]:
     """One request that no browser helps with, and that follows nothing."""
-    connection = http.client.HTTPConnection(urlsplit(served.url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(served.url).netloc, timeout=SECONDS)
     sent = {"Origin": served.url, "Content-Type": "application/x-www-form-urlencoded"} if method == "POST" else {}
     connection.request(method, path, urlencode(form or {}), {**sent, "Cookie": f"{COOKIE}={cookie}"})
     came = connection.getresponse()

@@ -15,7 +15,7 @@ from hivemind.settings import Settings
 from tests import postgres
 from tests.hub.serving import Served, serving
 
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 120
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +51,14 @@ def test_a_recall_is_answered_by_the_replica_and_its_receipt_reaches_the_primary
     memory = served.ask("POST", "/v1/memories", token, {"text": "Deploys run on Fridays"}).body["id"]
     wait_for_replica(hub)
     assert hub.replica is not None
-    before = hub.replica.get_stats().get("requests_num", 0)
+    assert hub.replica.free == 0
 
     answer = served.ask("POST", "/v1/recall", token, {"query": "when do deploys run"})
     explained = served.ask("GET", f"/v1/memories/{memory}", token)
 
     assert answer.status == 200, answer.body
     assert [hit["memory"]["id"] for hit in answer.body["hits"]] == [memory]
-    assert hub.replica.get_stats()["requests_num"] == before + 1
+    assert hub.replica.free == 1
     assert [receipt["id"] for receipt in explained.body["receipts"]] == [answer.body["receipt"]]
 
 

@@ -36,7 +36,7 @@ from hivemind.sync.hub_login import ProviderTokens, SignInAttempt
 from tests.hub import provider as provider_module
 from tests.hub.people import REPOSITORY, Person
 from tests.hub.provider import CLIENT_ID, Provider, browse, find_url, run_provider
-from tests.hub.serving import Served, serving
+from tests.hub.serving import SECONDS, Served, serving
 
 # One provider for all of them.
 pytestmark = pytest.mark.xdist_group("oidc")
@@ -550,7 +550,7 @@ def test_an_answer_that_belongs_to_another_login_is_not_taken(company: Company) 
 
 def fetch_status(url: str, **headers: str) -> int:
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=SECONDS) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         error.close()
@@ -597,7 +597,9 @@ def test_a_code_is_good_for_the_address_it_was_sent_to_and_for_the_client_that_h
 
 
 def test_agents_are_sent_to_the_provider_for_a_token(company: Company) -> None:
-    with urllib.request.urlopen(f"{company.served.url}/.well-known/oauth-protected-resource/mcp", timeout=30) as answer:
+    with urllib.request.urlopen(
+        f"{company.served.url}/.well-known/oauth-protected-resource/mcp", timeout=SECONDS
+    ) as answer:
         metadata = json.load(answer)
 
     assert [url.rstrip("/") for url in metadata["authorization_servers"]] == [company.provider.url]
@@ -627,6 +629,7 @@ def test_an_id_token_is_good_once_and_only_for_the_device_that_asked_for_it(comp
         company.host.sign_in(replace(request, token_hash=hash_token(new_token())), "127.0.0.1")
 
 
+@pytest.mark.usefixtures("long_minute")
 def test_wrong_logins_are_recorded_and_limited_and_right_ones_are_not(company: Company) -> None:
     wrong = {"id_token": "a.b.c", "token_hash": "0" * 64}
 

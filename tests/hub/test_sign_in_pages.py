@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from hivemind.hub.store import HubDatabase
 from tests.browser import audit_page, open_page
 from tests.hub.provider import Provider, browse, run_provider
-from tests.hub.serving import Served
+from tests.hub.serving import SECONDS, Served
 from tests.hub.test_sign_in import Company, open_company
 
 # One provider for all of them.
@@ -54,7 +54,7 @@ def sign_in_at_provider(page: Page, subject: str) -> None:
 def read(opener: urllib.request.OpenerDirector, url: str) -> tuple[int, str, str]:
     """Return the status, the address and the text of a page, also of a refusal."""
     try:
-        with opener.open(url, timeout=30) as answer:
+        with opener.open(url, timeout=SECONDS) as answer:
             return answer.status, answer.geturl(), answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hivemind import hook
+from hivemind.entrypoints import hook
 from hivemind.model.memory import Status
 from hivemind.model.team import Role, TeamMember
+from hivemind.paths import HUB_FILE
 from tests.command_line import residue
 from tests.hub.people import Person, remember
 from tests.hub.serving import Served
@@ -31,12 +32,14 @@ def test_what_alice_remembers_for_the_team_bob_recalls_and_erases_and_carol_neve
         one("sync")
     recalled = [one("recall", "where do deploys run from?", codes=(0, 1)) for one in (alice, bob, carol)]
     memory = recalled[1]["hits"][0]["memory"]["id"]
-    receipt = bob("erase", memory, "--yes", codes=(1,))
+    receipt = bob("erase", memory, "--yes")
     alice("sync")
+    confirmed = bob("erase", memory)
 
     texts = [[hit["memory"]["text"] for hit in one["hits"]] for one in recalled]
     assert texts == [[SHARED], [SHARED], []]
-    assert ("device of alice", "pending") in [(place["name"], place["state"]) for place in receipt["places"]]
+    assert ("devices of the team", "pending") in [(place["name"], place["state"]) for place in receipt["places"]]
+    assert {place["state"] for place in confirmed["places"]} <= {"done", "outside"}
     assert alice("recall", "where do deploys run from?", codes=(0, 1))["hits"] == []
     left = alice("recall", "the wombat parser")["hits"]
     assert [hit["memory"]["text"] for hit in left] == [PRIVATE]
@@ -44,6 +47,20 @@ def test_what_alice_remembers_for_the_team_bob_recalls_and_erases_and_carol_neve
     assert not [name for name in ("alice", "bob", "carol") if residue(tmp_path / name / "home", b"zebrafish")]
     assert residue(tmp_path / "alice" / "home", b"wombat")
     assert alice("log", "--verify") == []
+
+
+def test_without_the_hub_the_status_tells_what_is_known_here(
+    served: Served, team: str, person: Person, tmp_path: Path
+) -> None:
+    alice = person("alice")
+    alice("team", "login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
+    file = tmp_path / "alice" / "home" / HUB_FILE
+    # Nobody listens there.
+    file.write_text(file.read_text().replace(served.url, "http://127.0.0.1:9"))
+
+    status = alice("team", "status")
+
+    assert (status["membership"]["person"], status["devices"]) == ("alice", [])
 
 
 def test_what_is_private_never_goes_over_the_wire(served: Served, team: str, person: Person) -> None:
@@ -100,6 +117,29 @@ def test_what_is_the_teams_travels_when_a_session_ends(
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert before == []
     assert at_hub() == [SHARED]
+
+
+@pytest.mark.parametrize("is_expired", [True, False])
+def test_the_first_session_after_a_token_has_expired_asks_for_another(
+    served: Served, team: str, person: Person, is_expired: bool
+) -> None:
+    alice = person("alice")
+    alice("team", "login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
+    alice("remember", SHARED, "--scope", "team")
+    if is_expired:
+        with served.host.database.open_team(served.host.find_owner(team).team) as store:
+            store.db.execute("UPDATE tokens SET expires_at = '2020-01-01T00:00:00.000000Z' WHERE name = 'alice'")
+
+    alice("sync", codes=(4,) if is_expired else (0,))
+    briefs = [
+        alice.plainly(
+            "-m", "hivemind.entrypoints.hook", "claude-code", "SessionStart", given=f'{{"session_id": "{number}"}}'
+        ).stdout
+        for number in range(2)
+    ]
+
+    assert [f"hivemind team login {served.url}" in brief for brief in briefs] == [is_expired, False]
+    assert alice("list")[0]["text"] == SHARED
 
 
 def test_where_no_hub_was_joined_the_end_of_a_session_starts_nothing(person: Person) -> None:
@@ -162,3 +202,27 @@ def test_an_edit_on_the_hub_itself_waits_for_a_reviewer_too(served: Served, team
     assert (unheld.text, unheld.edited_by) == ("Tests run with nox", "bob")
     assert (held.text, held.status) == ("Tests run with nox", Status.DISPUTED)
     assert (approved["text"], approved["status"]) == ("Tests run with nox", "active")
+
+
+def test_nothing_of_a_directory_without_git_reaches_the_team(
+    served: Served, team: str, person: Person, tmp_path: Path
+) -> None:
+    alice, bob = person("alice"), person("bob")
+    (tmp_path / "plain").mkdir()
+    plain_alice, plain_bob = (replace(member, clone=tmp_path / "plain") for member in (alice, bob))
+    login = ("team", "login", served.url, "--token")
+    alice(*login, served.token(team, Role.WRITER, "alice"))
+
+    # Before there is a hub it stays on the machine; then joining would send it.
+    assert plain_bob("remember", "The till is red", "--scope", "team")["scope"] == "team"
+    refused_join = plain_bob(*login, served.token(team, Role.WRITER, "bob"), codes=(2,))
+    refused_text = plain_alice("remember", "The till is red", "--scope", "team", codes=(2,))
+    alice("remember", "The till is blue", "--scope", "team")
+    alice("sync")
+
+    assert "belong to a directory without git" in refused_join
+    assert "a directory without git cannot be shared with a team" in refused_text
+    sent = b"".join(served.wire)
+    assert b"The till is blue" in sent
+    assert b"till is red" not in sent
+    assert str(tmp_path).encode() not in sent

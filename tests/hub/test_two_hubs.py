@@ -1,6 +1,6 @@
 """Two hubs before one database, as behind a load balancer: neither keeps anything that the other lacks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import cycle
@@ -88,14 +88,17 @@ def test_a_token_or_browser_that_one_lets_in_the_other_does_too_until_it_is_revo
     assert plainly(there, "GET", "/", held)[0] == 303
 
 
-def test_what_devices_push_through_both_has_one_order(hubs: tuple[Served, Served, list[str]], tmp_path: Path) -> None:
+def test_what_devices_push_through_both_has_one_order(
+    hubs: tuple[Served, Served, list[str]], tmp_path: Path, make_repository: Callable[..., Path]
+) -> None:
     here, there, _ = hubs
+    clone = make_repository("clone")
 
     def work(person: str) -> None:
         token = here.token("team", Role.WRITER, person)
         line = Balanced(cycle(HubClient(url=one.url, token=token) for one in (here, there)))
         settings = Settings(home=tmp_path / person, person=person, model="none")
-        with Hivemind.open(directory=tmp_path, settings=settings) as mind:
+        with Hivemind.open(directory=clone, settings=settings) as mind:
             for number in range(EACH):
                 mind.remember(f"{person} found out fact number {number}", scope=Scope.TEAM)
                 if number % 3 == 0:

@@ -25,6 +25,8 @@ Recorder = Callable[[AdminAction, str, str], None]
 
 DEFAULT_TOKEN_DAYS = 90
 """How long a token is valid by default."""
+MAX_DAYS = 3_650
+"""For tokens, leases and records; the calendar ends, too."""
 VISIT_DAYS = 7
 """How long a browser stays signed in, at most until its token expires."""
 WINDOW_SECONDS = 60
@@ -80,8 +82,8 @@ class Tokens:
 
     def issue(self, *, name: str, role: Role, is_agent: bool = False, days: int = DEFAULT_TOKEN_DAYS) -> str:
         """Create a token for a member and return it; it cannot be read again."""
-        if days < 1:
-            raise InvalidInput("a token must be valid for at least one day; give a larger number of days")
+        if not 1 <= days <= MAX_DAYS:
+            raise InvalidInput(f"a token is valid for 1 to {MAX_DAYS:,} days; give another number")
         now, secret = self.clock(), new_token()
         token, label = derive_id("token", secret)[:12], validate_label(name, "the name")
         expires_at = format_timestamp(now + timedelta(days=days))
@@ -224,13 +226,12 @@ class DeviceRegister:
 
     def has_room(self, chain: str, person: str) -> bool:
         """Whether a device is known, or its person may have another one."""
-        device_count, limit, is_known = self.db.one(
-            "SELECT (SELECT count(*) FROM devices d WHERE d.person = :person AND NOT EXISTS ("
-            "SELECT 1 FROM removed_devices r WHERE r.chain = d.id)), (SELECT max_devices FROM teams),"
-            " EXISTS (SELECT 1 FROM devices d WHERE d.id = :chain AND d.person <> '')",
-            {"person": person, "chain": chain},
-        ) or (0, 0, False)  # fmt: skip
-        return bool(is_known or device_count < limit)
+        # Not in one statement: the devices of a team may be on another server than who was removed from it.
+        rows = self.db.execute("SELECT id, person FROM devices WHERE person = ? OR id = ?", person, chain)
+        if any(device == chain and owner for device, owner in rows):
+            return True
+        devices = {device for device, owner in rows if owner == person} - list_removed_devices(self.db).keys()
+        return len(devices) < int(self.db.value("SELECT max_devices FROM teams"))
 
 
 def find_member(db: Database, person: str) -> TeamMember:

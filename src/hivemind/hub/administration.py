@@ -7,17 +7,17 @@ from functools import cached_property
 from hivemind.context import Context
 from hivemind.errors import AmbiguousId, InvalidInput, NotFound, Refused
 from hivemind.hub import access, sign_in
-from hivemind.hub.access import Refusal
+from hivemind.hub.access import MAX_DAYS, Refusal
 from hivemind.hub.epochs import LogEpoch
 from hivemind.hub.store import HubStore
 from hivemind.model.codec import from_row
 from hivemind.model.scope import Visibility
 from hivemind.model.team import AdminAction, Device
 from hivemind.store import log, sync_state
-from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.transfer.files import render_lines
 
+MAX_DEVICES = 10_000
 FACT = "team.administered"
 EVERYTHING = Visibility(repos=("",), everywhere=True)
 """A hub has no repository of its own; all of the team's memories are visible."""
@@ -118,14 +118,27 @@ class TeamAdmin:
 
     def read_limits(self) -> TeamLimits:
         """Return the name and limits of the team."""
-        return _load_limits(self._store.db)
+        row = self._store.db.one(
+            "SELECT name, lease_days, max_devices, max_entries, refusal_days, review_edits FROM teams"
+        )
+        assert row is not None
+        return from_row(TeamLimits, row)
 
     def change_limits(self, **changes: int | str) -> TeamLimits:
         """Change the name or limits of the team and return them."""
         before = self.read_limits()
         after = replace(before, **changes)  # type: ignore[arg-type]
+        if not (1 <= after.lease_days <= MAX_DAYS and 1 <= after.refusal_days <= MAX_DAYS):
+            raise InvalidInput(f"days must be 1 to {MAX_DAYS:,}; give another number")
+        if not 1 <= after.max_devices <= MAX_DEVICES or not 0 <= after.max_entries < 1 << 53:
+            raise InvalidInput(f"devices must be 1 to {MAX_DEVICES:,}, and entries 0 (no limit) or more")
         with self._store.db.transaction():
-            _store_limits(self._store.db, after)
+            self._store.db.execute(
+                "UPDATE teams SET name = ?, lease_days = ?, max_devices = ?, max_entries = ?, refusal_days = ?,"
+                " review_edits = ?",
+                after.name, after.lease_days, after.max_devices, after.max_entries, after.refusal_days,
+                after.review_edits,
+            )  # fmt: skip
             for name, value in changes.items():
                 if getattr(before, name) != value:
                     self._record(AdminAction.LIMIT_CHANGED, name, f"{getattr(before, name)} to {value}")
@@ -155,20 +168,3 @@ class TeamAdmin:
         if len(matches) > 1:
             raise AmbiguousId(prefix, [f"{device.id} {device.person}" for device in matches])
         return matches[0]
-
-
-def _load_limits(db: Database) -> TeamLimits:
-    row = db.one("SELECT name, lease_days, max_devices, max_entries, refusal_days, review_edits FROM teams")
-    assert row is not None
-    return from_row(TeamLimits, row)
-
-
-def _store_limits(db: Database, limits: TeamLimits) -> None:
-    if min(limits.lease_days, limits.max_devices, limits.refusal_days) < 1 or limits.max_entries < 0:
-        raise InvalidInput("days and devices must be at least 1, and entries 0 (no limit) or more; give larger numbers")
-    db.execute(
-        "UPDATE teams SET name = ?, lease_days = ?, max_devices = ?, max_entries = ?, refusal_days = ?,"
-        " review_edits = ?",
-        limits.name, limits.lease_days, limits.max_devices, limits.max_entries, limits.refusal_days,
-        limits.review_edits,
-    )  # fmt: skip

@@ -12,28 +12,34 @@ killed end by themselves.
 Vectors of a large team are searched with an HNSW graph: a partial index for each, so that a search meets no other team.
 """
 
-from hivemind.hub.postgres import SCHEMA, Connection, Postgres
+from hivemind.hub.postgres import SCHEMA, Connection, Postgres, has_citus
 from hivemind.hub.search import MOST_COMPARED
+from hivemind.hub.team_sql import DISTRIBUTED_TABLES
 from hivemind.store import log, projector
 from hivemind.store.database import Database
 
-KEEP_KEYS = f"""
+READ_OLD = f"""
+CREATE TEMP TABLE old ON COMMIT DROP AS
+SELECT p.key, p.since, p.ordinal, m.id, m.scope, m.repo, w.text
+FROM {SCHEMA}.passages p JOIN {SCHEMA}.memories m ON m.key = p.memory JOIN {SCHEMA}.words w ON w.rowid = p.key
+WHERE p.team_id = '{{team}}' AND m.team_id = '{{team}}' AND w.team_id = '{{team}}'
+"""
+KEEP_KEYS = """
 CREATE TEMP TABLE kept ON COMMIT DROP AS
-SELECT p.key AS new_key, old_p.key AS old_key
+SELECT p.key AS new_key, old.key AS old_key
 FROM pg_temp.passages p JOIN pg_temp.memories m ON m.key = p.memory JOIN pg_temp.words w ON w.rowid = p.key
-JOIN {SCHEMA}.memories old_m ON old_m.id = m.id AND old_m.scope = m.scope AND old_m.repo = m.repo
-JOIN {SCHEMA}.passages old_p ON old_p.memory = old_m.key AND old_p.since = p.since AND old_p.ordinal = p.ordinal
-JOIN {SCHEMA}.words old_w ON old_w.rowid = old_p.key AND old_w.text = w.text
+JOIN pg_temp.old ON old.id = m.id AND old.scope = m.scope AND old.repo = m.repo
+    AND old.since = p.since AND old.ordinal = p.ordinal AND old.text = w.text
 """
 """A vector is filtered by scope and repository, so these must be the same too."""
 PASSAGE_KEYS = (("passages", "key"), ("words", "rowid"), ("vectors_wanted", "passage"))
 CLAIM_SECONDS = 300
 """Much longer than a batch takes, so that no passage is embedded twice."""
 CLAIM = (
-    "WITH claimed AS (UPDATE vectors_wanted SET claimed_until = now() + make_interval(secs => ?) WHERE passage IN ("
-    "SELECT passage FROM vectors_wanted WHERE claimed_until < now() ORDER BY passage DESC LIMIT ?"
-    " FOR UPDATE SKIP LOCKED) RETURNING passage)"
-    " SELECT c.passage, coalesce(w.text, '') FROM claimed c LEFT JOIN words w ON w.rowid = c.passage"
+    "UPDATE vectors_wanted SET claimed_until = now() + make_interval(secs => ?) WHERE passage IN ("
+    # With the schema, because rows of an expression cannot be locked; so it names the team itself.
+    f"SELECT passage FROM {SCHEMA}.vectors_wanted WHERE team_id = ?::uuid AND claimed_until < now()"
+    " ORDER BY passage DESC LIMIT ? FOR UPDATE SKIP LOCKED) RETURNING passage"
 )
 MIN_GRAPH_PASSAGES = MOST_COMPARED
 """Smaller teams are searched one by one anyway."""
@@ -64,14 +70,17 @@ def find_waiting_team(db: Database, model: str) -> str | None:
     return None if team is None else str(team)
 
 
-def claim_passages(db: Database, model: str, limit: int) -> list[tuple[int, str]]:
+def claim_passages(db: Postgres, model: str, limit: int) -> list[tuple[int, str]]:
     """Claim the newest passages that wait for a vector, and return them with their texts."""
     with db.reading():
         db.execute("UPDATE teams SET model = ? WHERE model = ''", model)
         # Another worker may have chosen another model for the team just before.
         if db.value("SELECT model FROM teams") != model:
             return []
-        return [(row[0], row[1]) for row in db.execute(CLAIM, CLAIM_SECONDS, limit)]
+        passages = [row[0] for row in db.execute(CLAIM, CLAIM_SECONDS, db.team, limit)]
+        rows = db.execute("SELECT rowid, text FROM words WHERE rowid = ANY(?::bigint[])", passages)
+        texts = {row[0]: row[1] for row in rows}
+        return [(passage, texts.get(passage, "")) for passage in passages]
 
 
 def release_passages(db: Database, passages: list[int]) -> None:
@@ -83,10 +92,11 @@ def change_model(db: Database, model: str) -> int:
     """Queue the passages with vectors of another model and return how many; until then they are found by words."""
     with db.transaction():
         # The old vectors stay until new ones replace them: programs of the version before still compare them.
+        passages = [row[0] for row in db.execute("SELECT passage FROM vectors WHERE model <> ?", model)]
         rows = db.execute(
-            "INSERT INTO vectors_wanted SELECT passage FROM vectors WHERE model <> ? ON CONFLICT DO NOTHING"
-            " RETURNING passage",
-            model,
+            "INSERT INTO vectors_wanted (passage) SELECT passage FROM unnest(?::bigint[]) AS p (passage)"
+            " ON CONFLICT DO NOTHING RETURNING passage",
+            passages,
         )
         db.execute("UPDATE teams SET model = ?", model)
     return len(rows)
@@ -156,25 +166,31 @@ def _replay(db: Postgres, position: int) -> int:
 
 
 def _keep_vectors(db: Postgres) -> None:
+    db.execute(READ_OLD.format(team=db.team))
     db.execute(KEEP_KEYS)
     for table, column in PASSAGE_KEYS:
         db.execute(f"UPDATE pg_temp.{table} SET {column} = old_key FROM kept WHERE {column} = new_key")
-    db.index.delete_unused_vectors()
-    db.execute(
-        "DELETE FROM pg_temp.vectors_wanted w WHERE EXISTS (SELECT FROM vectors v"
-        " JOIN teams USING (team_id, model) WHERE v.passage = w.passage)"
-    )
+    keys = [row[0] for row in db.execute("SELECT key FROM pg_temp.passages")]
+    db.index.keep_vectors(keys)
+    model = db.value("SELECT model FROM teams")
+    embedded_keys = [row[0] for row in db.execute("SELECT passage FROM vectors WHERE model = ?", model)]
+    db.execute("DELETE FROM pg_temp.vectors_wanted WHERE passage = ANY(?::bigint[])", embedded_keys)
 
 
 def _replace_rows(db: Postgres, tables: list[str]) -> None:
+    is_distributed = has_citus(db.connection)
     for table in tables:
-        db.execute(f"DELETE FROM {SCHEMA}.{table}")
+        db.execute(f"DELETE FROM {SCHEMA}.{table} WHERE team_id = ?::uuid", db.team)
     for table in reversed(tables):
         rows = db.execute(
             "SELECT column_name FROM information_schema.columns WHERE table_schema = ? AND table_name = ?",
             SCHEMA, table,
         )  # fmt: skip
         columns = ", ".join(row[0] for row in rows)
-        db.execute(
-            f"INSERT INTO {SCHEMA}.{table} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM pg_temp.{table}"
-        )
+        insert = f"INSERT INTO {SCHEMA}.{table} ({columns}) OVERRIDING SYSTEM VALUE"
+        if is_distributed and table in DISTRIBUTED_TABLES:
+            # By way of this process: Citus would copy them, which row-level security does not allow.
+            values = f"{insert} VALUES ({', '.join('?' * len(rows))})"
+            db.many(values, db.execute(f"SELECT {columns} FROM pg_temp.{table}"))
+        else:
+            db.execute(f"{insert} SELECT {columns} FROM pg_temp.{table}")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from hivemind.errors import AccessRevoked, InvalidInput, OutOfOrder, Refused
+from hivemind.errors import AccessRevoked, InvalidInput, Refused
 from hivemind.hub import access
 from hivemind.hub.access import DeviceRegister
 from hivemind.hub.epochs import LogHistory
@@ -16,6 +16,8 @@ from hivemind.model.events import (
     EditHeld,
     EntriesRefused,
     Event,
+    GuardLifted,
+    GuardSet,
     MemoryAnnotated,
     MemoryApproved,
     MemoryErased,
@@ -37,9 +39,10 @@ from hivemind.model.memory import Channel, Trust
 from hivemind.model.scope import Scope
 from hivemind.model.team import LEASE_DAYS, Bookmark, ChainHead, LogPage, PushResult, TeamMember, Welcome
 from hivemind.model.wire import WireEntry
-from hivemind.store import log, sync_state
-from hivemind.store.exclusion import is_written
+from hivemind.store import chains, log, sync_state
+from hivemind.store.exclusion import ExclusionGate, is_written
 from hivemind.store.projections import memories
+from hivemind.store.projections.tombstones import DECIDING_FACTS
 from hivemind.store.store import Store
 
 REVIEWER_FACTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, RollbackUndone)
@@ -100,7 +103,7 @@ class Exchange:
             accepted = [entry.event for entry in entries if entry.event and entry.header.id not in refused_ids]
             hold_edits(self.store, self.history, self.member, accepted, self.now)
             has = sync_state.count_entries(self.store.db, device)
-        # After the commit, because VACUUM cannot run in a transaction.
+        # After the commit; a hub in Postgres leaves it to a worker.
         if any(entry.header.fact == "memory.erased" for entry in entries):
             self.store.checkpoint()
         return PushResult(has=has, refused=tuple(refusals))
@@ -121,7 +124,7 @@ class Exchange:
             sync_state.record_contact(self.store.db, device, self.member.person, self.now)
             sync_state.acknowledge(self.store.db, device, after)
             rows = sync_state.read_page(self.store.db, after, min(limit, MAX_PAGE_ENTRIES))
-            end = sync_state.read_last_position(self.store.db)
+            end = sync_state.read_last_shared_position(self.store.db)
             people = sync_state.list_owners(self.store.db, {entry.header.device for _, entry in rows})
         cursor = rows[-1][0] if rows else after
         # The last entry of each chain, because later ones replace earlier ones in the dictionary.
@@ -189,9 +192,9 @@ class Exchange:
         """Return an entry without content if its person may not record it, or its value was excluded meanwhile."""
         if person:
             member = access.find_member(self.store.db, person)
-            is_refused = bool(_find_refusal(self.store, member, entry))
+            is_refused = bool(_find_refusal(self.store, self.store.load_gate(), member, entry))
         else:
-            is_refused = bool(entry.event and _find_exclusion(self.store, entry.event))
+            is_refused = bool(entry.event and _find_exclusion(self.store.load_gate(), entry.event))
         return replace(entry, salt=b"", content=None) if is_refused else entry
 
     def _is_forked(self, entries: Sequence[WireEntry]) -> bool:
@@ -205,6 +208,10 @@ class Exchange:
         """Append what is new and return the refused entries, each with the reason."""
         refusals: list[tuple[str, str]] = []
         known_ids = log.find_known_ids(self.store.db, [entry.header.id for entry in entries])
+        last_seq = sync_state.count_entries(self.store.db, device)
+        gate = self.store.load_gate()
+        # Entries are stored together, up to one whose check depends on those before it.
+        checked_entries: list[WireEntry] = []
         for entry in entries:
             if entry.header.device != device or entry.header.scope != Scope.TEAM:
                 raise Refused(
@@ -212,13 +219,18 @@ class Exchange:
                 )
             if entry.header.id in known_ids:
                 continue
-            reason = _find_refusal(self.store, self.member, entry)
-            try:
-                self.store.append_received([replace(entry, salt=b"", content=None) if reason else entry])
-            except OutOfOrder:
+            if chains.is_after_gap(entry.header, last_seq):
                 break
+            if _depends_on(entry, checked_entries):
+                self.store.append_received(checked_entries)
+                checked_entries, gate = [], self.store.load_gate()
+            reason = _find_refusal(self.store, gate, self.member, entry)
             if reason:
                 refusals.append((entry.header.id, reason))
+            checked_entries.append(replace(entry, salt=b"", content=None) if reason else entry)
+            known_ids.add(entry.header.id)
+            last_seq += 1
+        self.store.append_received(checked_entries)
         return refusals
 
     def _register(self, device: str) -> None:
@@ -239,6 +251,16 @@ class Exchange:
             raise AccessRevoked("an admin removed this device from the team; ask for access with a new store")
 
 
+def _depends_on(entry: WireEntry, earlier_entries: Sequence[WireEntry]) -> bool:
+    """Whether earlier entries of the same push may decide if an entry is refused."""
+    if earlier_entries and earlier_entries[-1].header.fact in DECIDING_FACTS:
+        return True
+    # Whether somebody may record a memory depends on no other entry about it.
+    return entry.header.fact != "memory.remembered" and any(
+        earlier.header.about == entry.header.about for earlier in earlier_entries
+    )
+
+
 def _make_refusal(refusals: Sequence[tuple[str, str]], now: str) -> Event:
     ids = tuple(EventId(entry_id) for entry_id, _ in refusals)
     reason = "; ".join(dict.fromkeys(reason_text for _, reason_text in refusals))
@@ -248,7 +270,7 @@ def _make_refusal(refusals: Sequence[tuple[str, str]], now: str) -> Event:
     )  # fmt: skip
 
 
-def _find_refusal(store: Store, member: TeamMember, entry: WireEntry) -> str | None:
+def _find_refusal(store: Store, gate: ExclusionGate, member: TeamMember, entry: WireEntry) -> str | None:
     """Return why the hub refuses an entry; None if it accepts it, or if the entry has no content any more."""
     event = entry.event
     if event is None:
@@ -260,7 +282,7 @@ def _find_refusal(store: Store, member: TeamMember, entry: WireEntry) -> str | N
         return "only entries about the team's memories are shared"
     if member.is_agent and event.channel.trust is Trust.HIGH:
         return "an agent's token may not write as a person"
-    return find_missing_right(store, member, event) or _find_exclusion(store, event)
+    return find_missing_right(store, member, event) or _find_exclusion(gate, event)
 
 
 def check_quota(store: Store, history: LogHistory | None, events: Iterable[Event]) -> None:
@@ -305,6 +327,8 @@ def find_missing_right(store: Store, member: TeamMember, event: Event) -> str | 
     match event.fact:
         case EditHeld():
             return "only the hub holds edits"
+        case GuardSet() | GuardLifted() if event.channel is not Channel.PERSON:
+            return "only a person sets a guard"
         case MemorySuperseded(is_verdict=True) if not member.may_review:
             return REVIEWERS_DECIDE
         case MemoryErased():
@@ -316,11 +340,11 @@ def find_missing_right(store: Store, member: TeamMember, event: Event) -> str | 
             return None
 
 
-def _find_exclusion(store: Store, event: Event) -> str | None:
+def _find_exclusion(gate: ExclusionGate, event: Event) -> str | None:
     if not is_written(event.fact):
         return None
     is_claim = isinstance(event.fact, MemoryRemembered | MemoryRevised)
-    refusal = store.load_gate().find_refusal(
+    refusal = gate.find_refusal(
         iterate_text(event.fact), event.repo,
         by_person=event.channel is Channel.PERSON or not is_claim, besides="" if is_claim else event.about,
     )  # fmt: skip

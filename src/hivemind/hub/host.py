@@ -54,23 +54,19 @@ LOGIN_DAYS = 30
 class TeamMind(Mind):
     """A team's memory on the hub, as one of its members may use it."""
 
+    history: "cached_property[History]" = cached_property(lambda mind: History(mind._context, own_only=True))
+    """The log; private entries are shown to their owner only."""
+    _memories: "cached_property[Memories]" = cached_property(lambda mind: Memories(mind._context, scope=Scope.TEAM))
+
     def __init__(self, context: Context, store: HubStore) -> None:
         super().__init__(context)
         self._store = store
 
-    @cached_property
-    def history(self) -> History:
-        """The log; private entries are shown to their owner only."""
-        return History(self._context, own_only=True)
-
-    @cached_property
-    def _memories(self) -> Memories:
-        return Memories(self._context, scope=Scope.TEAM)
-
-    def list_devices(self) -> list[Device]:
-        """Return the team's devices, when each last synced, and what it has not read."""
+    def list_devices(self, batch: str = "") -> list[Device]:
+        """Return the team's devices, when each last synced, and what it has not read; of one erasure, if given."""
         removed_ids = access.list_removed_devices(self._store.db)
-        return [device for device in sync_state.list_devices(self._store.db) if device.id not in removed_ids]
+        devices = sync_state.list_devices(self._store.db, batch)
+        return [device for device in devices if device.id not in removed_ids]
 
     def list_members(self) -> list[TeamMember]:
         """Return everybody who has a valid token, people first."""
@@ -272,7 +268,9 @@ class Host:
             who = authenticate(db)
             if who is None:
                 self._refuse_stranger(db, now, secret, address, what)
-                raise Unauthenticated("this token is not valid; ask an admin of your team for one")
+                raise Unauthenticated(
+                    "this token is not valid, or has expired; ask an admin of your team for a new one"
+                )
             # Only the token's own requests count, so that nobody at the same address can lock its member out.
             count = self._requests.count(now, f"token {who.team} {who.token}")
             if count > self.limits.per_token:

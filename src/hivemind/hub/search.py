@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from hivemind.model.recall import Query
 from hivemind.model.scope import Scope, Visibility
 from hivemind.store.conditions import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters, pick_rare_words
-from hivemind.store.database import Database, PassageHit, Vector
+from hivemind.store.database import Database, PassageHit, Row, Vector, WordsOfPassage
 from hivemind.store.projections.vectors import hash_place
 from hivemind.text.search_terms import GRAM_MARK, extract_phrases
 from hivemind.text.thesaurus import expand_question
@@ -25,28 +25,30 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TEXT_STEMS = (
-    "setweight(to_tsvector('hivemind.words', :text), 'A') || setweight(to_tsvector('hivemind.words', :parts), 'B')"
-)
 CONTEXT_STEMS = (
-    "setweight(to_tsvector('hivemind.words', :context), 'C') || setweight(to_tsvector('hivemind.words', :around), 'D')"
+    "setweight(to_tsvector('hivemind.words', ?), 'C') || setweight(to_tsvector('hivemind.words', ?), 'D')"
     " || array_to_tsvector(ARRAY[team()::text])"
 )
 """The team is a lexeme of every passage, so that the GIN index finds only passages of the team."""
+PUT = (
+    "INSERT INTO words (rowid, text, context, around, stems) VALUES (?, ?, ?, ?,"
+    " setweight(to_tsvector('hivemind.words', ?), 'A') || setweight(to_tsvector('hivemind.words', ?), 'B')"
+    f" || {CONTEXT_STEMS})"
+)
 COUNT_STEMS = (
-    "INSERT INTO word_counts (term, doc)"
-    " SELECT lexeme, 1 FROM words, unnest(stems) WHERE rowid = ? ORDER BY lexeme"
-    " ON CONFLICT (team_id, term) DO UPDATE SET doc = word_counts.doc + 1"
+    "INSERT INTO word_counts (team_id, term, doc) SELECT team_id, lexeme, count(*) FROM words, unnest(stems)"
+    " WHERE rowid = ANY(?::bigint[]) GROUP BY team_id, lexeme"
+    " ON CONFLICT (team_id, term) DO UPDATE SET doc = word_counts.doc + excluded.doc"
 )
 UNCOUNT_STEMS = (
     "UPDATE word_counts SET doc = doc - 1 WHERE term IN (SELECT lexeme FROM words, unnest(stems) WHERE rowid = ?)"
 )
+BEST = "SELECT key, score FROM best_matching(?::tsquery, ?::tsquery[], ?::real[], ?)"
 SEARCH = (
-    "WITH best AS MATERIALIZED ("
-    "SELECT key, score FROM best_matching(:tsquery::tsquery, :terms::tsquery[], :weights::real[], :candidates)),"
     # With every column that is needed of a memory, so that only the texts of the results are read afterwards.
-    " seen AS MATERIALIZED ("
-    "SELECT best.score, p.key, p.memory, m.id, m.session_id, m.kind, m.trust, m.repo, m.revised_at FROM best"
+    "WITH seen AS MATERIALIZED ("
+    "SELECT best.score, p.key, p.memory, m.id, m.session_id, m.kind, m.trust, m.repo, m.revised_at"
+    " FROM unnest(:keys::bigint[], :scores::real[]) AS best (key, score)"
     " JOIN passages p ON p.key = best.key JOIN memories m ON m.key = p.memory"
     f" WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT} ORDER BY best.score DESC, m.id LIMIT :limit)"
     " SELECT seen.key, seen.memory, seen.id, seen.session_id, seen.kind, seen.trust, seen.repo, seen.revised_at,"
@@ -86,33 +88,29 @@ class PostgresIndex:
         """Number of passages the team had at the last search, plus one."""
         return self._size + 1
 
-    def put(self, passage: int, *, text: str, parts: str, context: str, around: str) -> None:
-        """Index the words of a passage."""
+    def put(self, passages: Sequence[WordsOfPassage]) -> None:
+        """Index passages by their words."""
         # The texts are stored beside their stems, because results quote them.
-        self._db.execute(
-            "INSERT INTO words (rowid, text, context, around, stems)"
-            f" VALUES (:passage, :raw_text, :raw_context, :raw_around, {TEXT_STEMS} || {CONTEXT_STEMS})",
-            {
-                "passage": passage, "raw_text": text, "raw_context": context, "raw_around": around,
-                "text": _extract_words(text), "parts": _extract_words(parts), "context": _extract_words(context),
-                "around": _extract_words(around),
-            },
-        )  # fmt: skip
-        self._db.execute(COUNT_STEMS, passage)
+        rows = [
+            (
+                passage.key, passage.text, passage.context, passage.around,
+                *map(_extract_words, (passage.text, passage.parts, passage.context, passage.around)),
+            )
+            for passage in passages
+        ]  # fmt: skip
+        self._db.many(PUT, rows)
+        self._db.execute(COUNT_STEMS, [passage.key for passage in passages])
 
     def set_context(self, passage: int, context: str, around: str) -> None:
         """Replace the indexed context of a passage."""
         # Counts are per stem, so the old stems are subtracted before the new ones are added.
         self._uncount(passage)
         self._db.execute(
-            "UPDATE words SET context = :raw_context, around = :raw_around,"
-            f" stems = ts_filter(stems, '{{a,b}}') || {CONTEXT_STEMS} WHERE rowid = :passage",
-            {
-                "passage": passage, "raw_context": context, "raw_around": around, "context": _extract_words(context),
-                "around": _extract_words(around),
-            },
+            "UPDATE words SET context = ?, around = ?, stems = ts_filter(stems, '{a,b}') ||"
+            f" {CONTEXT_STEMS} WHERE rowid = ?",
+            context, around, _extract_words(context), _extract_words(around), passage,
         )  # fmt: skip
-        self._db.execute(COUNT_STEMS, passage)
+        self._db.execute(COUNT_STEMS, [passage])
 
     def remove(self, passage: int) -> None:
         """Remove a passage and its vector."""
@@ -134,19 +132,22 @@ class PostgresIndex:
         # ts_rank alone treats rare and common words alike.
         weights = {term: math.log(1 + self._size / (1 + count)) for term, count in counts.items()}
         term_weights = _group_terms(weights) or dict.fromkeys(quoted_phrases, 1.0)
-        values = bind_filters(query) | {
-            "tsquery": tsquery,
-            "terms": list(term_weights),
-            "weights": list(term_weights.values()),
-            "limit": limit,
-        }
+        asked = (tsquery, list(term_weights), list(term_weights.values()))
         candidates = CANDIDATES_PER_RESULT * limit
-        rows = self._db.execute(SEARCH, values | {"candidates": candidates})
+        hits = self._read_visible(query, self._db.execute(BEST, *asked, candidates), limit)
         # Without a word, only phrases select, and how many passages have one is not known.
         most_matches = sum(counts[term] for term in selective_terms) or self._size
-        if len(rows) < limit and most_matches > candidates:
-            rows = self._db.execute(SEARCH, values | {"candidates": None})
-        return [PassageHit(*row) for row in rows]
+        if len(hits) < limit and most_matches > candidates:
+            hits = self._read_visible(query, self._db.execute(BEST, *asked, None), limit)
+        return hits
+
+    def _read_visible(self, query: Query, matches: Sequence[Row], limit: int) -> list[PassageHit]:
+        """Return those of the matching passages that are visible; keys and scores are given, best first."""
+        if not matches:
+            return []
+        keys, scores = map(list, zip(*matches, strict=True))
+        values = bind_filters(query) | {"keys": keys, "scores": scores, "limit": limit}
+        return [PassageHit(*row) for row in self._db.execute(SEARCH, values)]
 
     def find_unknown(self, words: Sequence[str]) -> list[str]:
         """Return the words that no passage of the team has."""
@@ -168,11 +169,12 @@ class PostgresIndex:
         tsquery = " | ".join(f"({group})" for group in groups if group)
         if not tsquery:
             return []
+        keys = [row[0] for row in self._db.execute("SELECT saying(?::tsquery, NULL)", tsquery)]
         rows = self._db.execute(
-            "SELECT m.key FROM saying(:tsquery::tsquery, NULL) AS found (key) JOIN passages p USING (key)"
-            " JOIN memories m ON m.key = p.memory WHERE p.until = '' AND m.repo IN ('', :repo)"
+            "SELECT m.key FROM passages p JOIN memories m ON m.key = p.memory"
+            " WHERE p.key = ANY(:keys::bigint[]) AND p.until = '' AND m.repo IN ('', :repo)"
             " GROUP BY m.key ORDER BY max(p.key) DESC LIMIT :limit",
-            {"tsquery": tsquery, "repo": repo, "limit": limit},
+            {"keys": keys, "repo": repo, "limit": limit},
         )
         return [row[0] for row in rows]
 
@@ -201,7 +203,8 @@ class PostgresIndex:
                 list(by_passage),
             )
             self._db.many(
-                "INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?::halfvec) ON CONFLICT (team_id, passage) DO UPDATE SET"
+                "INSERT INTO vectors (passage, model, scale, numbers, place, embedding)"
+                " VALUES (?, ?, ?, ?, ?, ?::halfvec) ON CONFLICT (team_id, passage) DO UPDATE SET"
                 " (model, scale, numbers, place, embedding) ="
                 " (excluded.model, excluded.scale, excluded.numbers, excluded.place, excluded.embedding)",
                 [
@@ -215,9 +218,9 @@ class PostgresIndex:
         """Delete every vector of the team."""
         self._db.execute("DELETE FROM vectors")
 
-    def delete_unused_vectors(self) -> None:
-        """Delete vectors whose passages are gone."""
-        self._db.execute("DELETE FROM vectors v WHERE NOT EXISTS (SELECT FROM passages p WHERE p.key = v.passage)")
+    def keep_vectors(self, passages: list[int]) -> None:
+        """Delete the vectors of all other passages."""
+        self._db.execute("DELETE FROM vectors WHERE passage <> ALL(?::bigint[])", passages)
 
     def find_likely(self, model: str, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
         """Return the visible passages nearest to the query vector; most of them, if there are many."""

@@ -7,33 +7,32 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 
 import psycopg
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from hivemind.errors import HivemindError, NotFound, Refused, Unavailable
 from hivemind.hub import access, derived_data, exchange
 from hivemind.hub.epochs import LogHistory
+from hivemind.hub.pool import ConnectionPool
 from hivemind.hub.postgres import (
-    CONNECTION,
     LOCK_SECONDS,
     SCHEMA,
     STATEMENT_SECONDS,
     Connection,
     Postgres,
     connect,
+    has_citus,
     migrate,
 )
 from hivemind.model import timestamps
-from hivemind.model.codec import from_row
-from hivemind.model.erasure import ErasedLocation
+from hivemind.model.erasure import HUB, ErasedLocation, describe_devices
 from hivemind.model.events import Event, TeamAdministered
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 from hivemind.model.team import AdminAction, TeamMember
-from hivemind.store import projector, sync_state
+from hivemind.store import log, projector, sync_state
 from hivemind.store.database import Closeable
 from hivemind.store.store import Store
 
@@ -44,9 +43,11 @@ VACUUMED_DETAIL = (
     " and 'hivemind hub compact' rewrites the tables without it"
 )
 NOT_VACUUMED_DETAIL = (
-    "its rows are deleted, but another transaction still sees them; Postgres removes them after it ends"
+    "its rows are deleted, and a worker vacuums their tables within a minute; 'hivemind hub compact' rewrites them now"
 )
-ENTER_TEAM_AS_OWNER = "SELECT set_config('hivemind.team', $1, true), set_config('search_path', 'hivemind', true)"
+VACUUM_READER, VACUUM_VERSION = "vacuum", 1
+"""The bookmark of erasures after which the tables were vacuumed."""
+ENTER_TEAM_AS_OWNER = "SET LOCAL hivemind.team = '{team}'; SET LOCAL search_path = hivemind"
 BACKUP_DAYS = 30
 """How long the operator keeps write-ahead log and backups by default; receipts of erasures state this."""
 RECEIPT_SECONDS = 1.0
@@ -101,7 +102,8 @@ class ReceiptQueue:
         self._write = write
         self._waiting: dict[str, list[Event]] = {}
         self._lock = threading.Lock()
-        self._writing = threading.Lock()
+        # One for each team: whoever writes may wait long for others of its team.
+        self._writing: dict[str, threading.Lock] = {}
         self._is_closed = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -118,7 +120,11 @@ class ReceiptQueue:
     def flush(self, team: str) -> None:
         """Write the waiting receipts of a team now, so that the caller can read them."""
         # Under the lock, so that a batch which the thread is writing is in the log too.
-        with self._writing:
+        with self._lock:
+            if team not in self._waiting and team not in self._writing:
+                return
+            writing = self._writing.setdefault(team, threading.Lock())
+        with writing:
             with self._lock:
                 events = self._waiting.pop(team, [])
             if not events:
@@ -156,8 +162,10 @@ class HubDatabase(Closeable):
     def __init__(self, address: str, options: HubOptions = DEFAULT_OPTIONS) -> None:
         self.address = address
         self.options = options
-        self.pool = _open_pool(address, options)
-        self.replica = _open_pool(options.replica, options) if options.replica else None
+        self.pool = ConnectionPool(address, options.connections, options.pool_seconds)
+        self.replica = (
+            ConnectionPool(options.replica, options.connections, options.pool_seconds) if options.replica else None
+        )
         self.receipts = ReceiptQueue(self._write_receipts)
 
     @classmethod
@@ -166,6 +174,12 @@ class HubDatabase(Closeable):
         migrate(address)
         return cls(address, options)
 
+    @cached_property
+    def is_distributed(self) -> bool:
+        """Whether Citus keeps teams on several servers."""
+        with self.pool.connection() as connection:
+            return has_citus(connection)
+
     def create_team(self, name: str) -> str:
         """Create a team and return its id."""
         team = str(uuid.uuid4())
@@ -173,7 +187,7 @@ class HubDatabase(Closeable):
             db = Postgres(connection, team)
             with db.transaction():
                 row = (name, secrets.token_hex(16), secrets.token_bytes(32))
-                db.execute("INSERT INTO teams VALUES (?, ?, ?)", *row)
+                db.execute("INSERT INTO teams (name, device, secret) VALUES (?, ?, ?)", *row)
                 projector.create_tables(db)
         return team
 
@@ -181,16 +195,15 @@ class HubDatabase(Closeable):
         """Delete every row of a team."""
         with self.pool.connection() as connection, connection.transaction():
             # As the owner, because the role that answers requests may not delete entries of the log.
-            connection.execute(ENTER_TEAM_AS_OWNER, [team])
+            connection.execute(ENTER_TEAM_AS_OWNER.format(team=uuid.UUID(team)))
             tables = _list_team_tables(connection)
             while tables:
                 tables = [table for table in tables if not _delete_rows(connection, table, team)]
 
-    def count_connections(self) -> dict[str, float]:
-        """Return the size of the pool, its free connections, and how many callers wait for one."""
-        stats = self.pool.get_stats()
-        names = {"pool_size": "pool_connections", "pool_available": "pool_free", "requests_waiting": "pool_waiting"}
-        return {name: float(stats.get(key, 0)) for key, name in names.items()}
+    def vacuum(self) -> bool:
+        """Vacuum the tables that had erased content; return False if another transaction still sees it."""
+        with connect(self.address) as owner:
+            return Postgres(owner, "").vacuum(*CONTENT_TABLES)
 
     def compact(self) -> None:
         """Rewrite the tables that had erased content, without the space it was in; each is locked meanwhile."""
@@ -215,12 +228,23 @@ class HubDatabase(Closeable):
     def list_teams(self) -> list[TeamProgress]:
         """Return every team and how far its derived data is."""
         with self.connect_without_team() as db:
-            rows = db.execute(
-                "SELECT team::text, name, model, passages, waiting, has_graph, version < ? FROM team_states(?)"
-                " ORDER BY name",
-                projector.VERSION, projector.READER,
-            )  # fmt: skip
-        return [from_row(TeamProgress, row) for row in rows]
+            teams = access.list_teams(db)
+        return [self._read_progress(team, name) for team, name in teams]
+
+    def _read_progress(self, team: str, name: str) -> TeamProgress:
+        with self.pool.connection() as connection:
+            db = Postgres(connection, team)
+            with db.reading():
+                model, has_graph = db.one(
+                    "SELECT model, to_regclass(?) IS NOT NULL FROM teams", derived_data.name_graph(team)
+                ) or ("", False)
+                return TeamProgress(
+                    # The count of the team's own name is the number of its passages.
+                    team=team, name=name, model=model, has_graph=has_graph,
+                    passages=db.value("SELECT doc FROM word_counts WHERE term = ?", team) or 0,
+                    waiting=db.value("SELECT count(*) FROM vectors_wanted"),
+                    is_outdated=projector.read_version(db) < projector.VERSION,
+                )  # fmt: skip
 
     def rebuild_team(self, team: str) -> None:
         """Rebuild the derived tables of a team while the old ones answer."""
@@ -230,7 +254,8 @@ class HubDatabase(Closeable):
 
     def build_graph(self, team: TeamProgress, model: str, dimension: int) -> bool:
         """Build the graph that a large team's vectors are searched with; return whether it was missing."""
-        if team.passages < derived_data.MIN_GRAPH_PASSAGES or team.model != model:
+        if team.passages < derived_data.MIN_GRAPH_PASSAGES or team.model != model or self.is_distributed:
+            # On Citus every shard would get an index for every team.
             return False
         with connect(self.address) as owner:
             return derived_data.ensure_graph(owner, team.team, model, dimension)
@@ -242,39 +267,14 @@ class HubDatabase(Closeable):
     @contextmanager
     def connect_without_team(self) -> Iterator[Postgres]:
         """Lend a connection without a team, for requests before authentication; it sees no team's rows."""
-        with self.borrow_connection() as connection:
+        with self.pool.connection() as connection:
             yield Postgres(connection, "")
-
-    @contextmanager
-    def borrow_connection(self, pool: "ConnectionPool[Connection] | None" = None) -> Iterator[Connection]:
-        """Lend a connection from a pool, by default to the primary."""
-        pool = pool or self.pool
-        try:
-            connection = pool.getconn()
-        except PoolTimeout as error:
-            raise Unavailable("all connections to the hub's database are in use; try again") from error
-        try:
-            yield connection
-        finally:
-            pool.putconn(connection)
 
     def close(self) -> None:
         """Write the receipts that are left and close every connection."""
         self.receipts.close()
         for pool in filter(None, (self.pool, self.replica)):
             pool.close()
-
-
-def _open_pool(address: str, options: HubOptions) -> "ConnectionPool[Connection]":
-    return ConnectionPool(
-        address,
-        connection_class=psycopg.Connection,
-        kwargs=CONNECTION,
-        min_size=1,
-        max_size=options.connections,
-        timeout=options.pool_seconds,
-        open=True,
-    )
 
 
 def _list_team_tables(connection: Connection) -> list[str]:
@@ -311,7 +311,7 @@ class HubStore(Store):
         hub: HubDatabase,
         team: str,
         member: TeamMember | None = None,
-        pool: "ConnectionPool[Connection] | None" = None,
+        pool: ConnectionPool | None = None,
         *,
         read_only: bool = False,
     ) -> None:
@@ -320,7 +320,7 @@ class HubStore(Store):
         # A stack, because the connection must also go back to the pool when opening fails halfway.
         self._resources = ExitStack()
         try:
-            connection = self._resources.enter_context(hub.borrow_connection(pool))
+            connection = self._resources.enter_context((pool or hub.pool).connection())
             db = Postgres(connection, str(uuid.UUID(team)), hub.options.lock_seconds, hub.options.statement_seconds)
             if read_only:
                 # One transaction for all of it: entering the team costs as much as a small statement.
@@ -376,29 +376,46 @@ class HubStore(Store):
         return (self.secret,)
 
     def checkpoint(self) -> bool:
-        """Vacuum tables after an erasure; return False if another transaction still sees deleted rows."""
-        return self.db.vacuum(*CONTENT_TABLES)
+        """Leave it to a worker, which vacuums once for all erasures of a minute; false, because it has not yet."""
+        return False
 
     def clear_residue(self, at: str) -> list[ErasedLocation]:
-        """Vacuum after an erasure and return where copies may remain: hub, backups and devices."""
-        is_cleared = self.checkpoint()
+        """Return where copies may remain after an erasure: hub, backups and devices."""
         gone_by = timestamps.format_date(_add_days(at, self._hub.options.backup_days))
         places = [
-            ErasedLocation(name="hub", state="done", detail=VACUUMED_DETAIL)
-            if is_cleared
-            else ErasedLocation(name="hub", state="pending", detail=NOT_VACUUMED_DETAIL),
+            ErasedLocation(name=HUB, state="pending", detail=NOT_VACUUMED_DETAIL),
             ErasedLocation(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
         ]
         removed_at = access.list_removed_devices(self.db)
-        for device in sync_state.list_devices(self.db):
+        devices = [device for device in sync_state.list_devices(self.db) if device.erasures]
+        places.append(
+            describe_devices([(each.person, each.last_seen_at) for each in devices if each.id not in removed_at])
+        )
+        for device in devices:
             lease_end = _add_days(device.last_seen_at, self.history.state.lease_days)
-            if device.erasures and device.id not in removed_at:
-                name, detail = f"device of {device.person}", f"last sync {device.last_seen_at}"
-                places.append(ErasedLocation(name=name, state="pending", detail=detail))
-            elif device.erasures and lease_end > at:
+            if device.id in removed_at and lease_end > at:
                 detail = f"its copy ends with its lease, {timestamps.format_date(lease_end)}"
                 places.append(ErasedLocation(name=f"removed device of {device.person}", state="outside", detail=detail))
         return places
+
+    def check_locations(self, batch: str) -> list[ErasedLocation]:
+        """Return what became of the copies on the hub and on devices since an erasure."""
+        removed_at = access.list_removed_devices(self.db)
+        devices = [each for each in sync_state.list_devices(self.db, batch) if each.id not in removed_at]
+        places = [describe_devices([(each.person, each.last_seen_at) for each in devices if each.erasures])]
+        if self.vacuumed_until >= log.find_last_deletion(self.db, batch):
+            places.append(ErasedLocation(name=HUB, state="done", detail=VACUUMED_DETAIL))
+        return places
+
+    @property
+    def vacuumed_until(self) -> int:
+        """The position up to which the tables were vacuumed after erasures."""
+        return projector.read_bookmark(self.db, VACUUM_READER, VACUUM_VERSION)
+
+    def note_vacuum(self, position: int) -> None:
+        """Record up to which position the tables were vacuumed after erasures."""
+        with self.db.transaction():
+            projector.set_bookmark(self.db, VACUUM_READER, position, VACUUM_VERSION)
 
     @property
     def bytes(self) -> int:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -25,6 +25,7 @@ from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_timestamp
 from hivemind.settings import Settings
+from hivemind.store import log
 from hivemind.store.store import Store
 
 BATCH_PASSAGES = 32
@@ -101,8 +102,9 @@ class HubWorker:
         return len(passages)
 
     def maintain(self) -> None:
-        """Rebuild outdated teams, build missing graphs, and delete old receipts and tokens that expired long ago."""
-        for team in self._hub.list_teams():
+        """Rebuild outdated teams, build missing graphs, delete old receipts and tokens, and vacuum after erasures."""
+        teams = self._hub.list_teams()
+        for team in teams:
             if team.is_outdated and self._is_due(team):
                 self.rebuild(team)
             if self._embedder.meaning:
@@ -112,6 +114,23 @@ class HubWorker:
                     self._report(f"built the graph of team {team.name}")
             with self._hub.open_team(team.team) as store:
                 self._delete_old(store)
+        self._vacuum([team.team for team in teams])
+
+    def _vacuum(self, teams: Sequence[str]) -> None:
+        """Vacuum once for the erasures of all teams since the last time; try again if some rows are still seen."""
+        ends: dict[str, int] = {}
+        has_erasures = False
+        for team in teams:
+            with self._hub.open_team(team) as store:
+                end = log.read_last_position(store.db)
+                if end > store.vacuumed_until:
+                    ends[team] = end
+                    has_erasures |= log.find_last_deletion(store.db, after=store.vacuumed_until) > 0
+        if has_erasures and not self._hub.vacuum():
+            return
+        for team, end in ends.items():
+            with self._hub.open_team(team) as store:
+                store.note_vacuum(end)
 
     def _delete_old(self, store: HubStore) -> None:
         now = self._clock()
@@ -178,6 +197,9 @@ def run_worker(database: str, receipt_days: int, report: Report = print) -> None
     # As an exception, so that claims are given back.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     parent = multiprocessing.parent_process()
+    if parent:
+        # Ctrl-C reaches all processes of a terminal; the one that started this one ends it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     # One connection is enough for a worker, and two let it look at the queue while a batch is stored.
     with HubDatabase.open(database, HubOptions(connections=2)) as hub:
         worker = HubWorker(hub, Settings.load(), receipt_days=receipt_days, report=report)

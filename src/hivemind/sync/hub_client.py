@@ -1,13 +1,14 @@
 """How a device reaches its hub: an HTTP client, and the file beside the store with the token and what renews it."""
 
 import json
-import os
+import time
 import urllib.parse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hivemind import system
 from hivemind.errors import (
@@ -21,19 +22,32 @@ from hivemind.errors import (
     Unauthenticated,
     Unavailable,
 )
+from hivemind.model import protocol
 from hivemind.model.codec import from_plain, to_plain
 from hivemind.model.dataclass import dataclass
 from hivemind.model.team import Bookmark, ChainHead, LogPage, ProviderOptions, PushResult, Welcome
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
-from hivemind.text.untrusted import parse_json
+from hivemind.text.untrusted import Unreadable, parse_json
 
 if TYPE_CHECKING:
     from urllib.error import HTTPError
 
+T = TypeVar("T")
 TIMEOUT_SECONDS = 30
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+RETRY_SECONDS = (0.5, 1, 2)
+"""Between attempts; a hub is back two seconds after its database."""
+NOT_A_HUB = "{} answers, but not as a hub does; check its URL"
+REPEATABLE_PATHS = ("/v1/hello", "/v1/push", "/v1/compare", "/v1/take-back")
+
+
+class HubAway(Unavailable):
+    """The hub or its database is away for a moment."""
+
+
 ERROR_BY_STATUS: dict[int, type[HivemindError]] = {
-    401: Unauthenticated, 403: Refused, 404: NotFound, 413: InvalidInput, 422: InvalidInput, 429: RateLimited,
+    401: Unauthenticated, 403: Refused, 404: NotFound, 413: InvalidInput, 422: InvalidInput, 426: Refused,
+    429: RateLimited, 502: HubAway, 503: HubAway, 504: HubAway,
 }  # fmt: skip
 
 
@@ -47,38 +61,62 @@ class HubClient:
     def say_hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
         """Identify this device and return how many of its entries the hub has, and from where to read on."""
         body = {"device": device, "bookmark": to_plain(bookmark or Bookmark())}
-        return from_plain(Welcome, self.request("POST", "/v1/hello", body))
+        return self.ask(partial(from_plain, Welcome), "POST", "/v1/hello", body)
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         """Send entries of the device's own chain."""
         body = {"device": device, "entries": [pack_entry(entry) for entry in entries]}
-        return from_plain(PushResult, self.request("POST", "/v1/push", body))
+        return self.ask(partial(from_plain, PushResult), "POST", "/v1/push", body)
 
     def pull(self, device: str, after: int, limit: int, epoch: str = "") -> LogPage:
         """Return the entries after a position of the team's log."""
         query = urllib.parse.urlencode({"device": device, "after": after, "limit": limit, "epoch": epoch})
-        page = self.request("GET", f"/v1/pull?{query}")
-        return from_plain(LogPage, page | {"entries": tuple(map(unpack_entry, page["entries"]))})
+        return self.ask(_unpack_page, "GET", f"/v1/pull?{query}")
 
     def compare(self, device: str, chains: Mapping[str, int]) -> Sequence[ChainHead]:
         """Return the hub's entry with that number of each chain, or the newest if it has fewer."""
-        heads = self.request("POST", "/v1/compare", {"device": device, "chains": dict(chains)})
-        return [from_plain(ChainHead, head) for head in heads]
+        body = {"device": device, "chains": dict(chains)}
+        return self.ask(lambda heads: [from_plain(ChainHead, head) for head in heads], "POST", "/v1/compare", body)
 
     def list_hashes(self, device: str, after: int) -> Sequence[str]:
         """Return the hashes of this device's entries that the hub has, after a number."""
         query = urllib.parse.urlencode({"device": device, "after": after})
-        return [str(entry_hash) for entry_hash in self.request("GET", f"/v1/hashes?{query}")]
+        return self.ask(lambda hashes: list(map(str, hashes)), "GET", f"/v1/hashes?{query}")
 
     def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
         """Send entries that the hub lost, with its seal on the last one; return how many it lacked."""
         body = {"device": device, "entries": [pack_entry(entry) for entry in entries], "head": to_plain(head)}
-        return int(self.request("POST", "/v1/take-back", body)["stored"])
+        return self.ask(lambda answer: int(answer["stored"]), "POST", "/v1/take-back", body)
+
+    def ask(self, unpack: Callable[[Any], T], method: str, path: str, body: Any = None) -> T:
+        """Send a request and return what ``unpack`` makes of its answer."""
+        answer = self.request(method, path, body)
+        try:
+            return unpack(answer)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise Unavailable(NOT_A_HUB.format(self.url)) from error
 
     def request(self, method: str, path: str, body: Any = None) -> Any:
-        """Send a request and return its parsed answer; every failure is raised as a HivemindError."""
+        """Send a request and return its parsed answer; every failure is raised as a HivemindError.
+
+        What may be repeated is sent again while the hub or its database is away for a moment.
+        """
+        # Imported here for the same reason as below: it takes 5 ms.
+        from random import uniform
+
+        is_repeatable = method == "GET" or path in REPEATABLE_PATHS
+        for wait_seconds in RETRY_SECONDS if is_repeatable else ():
+            try:
+                return self._send(method, path, body)
+            except HubAway:
+                # At different times, or all devices of a team would come back at once.
+                time.sleep(wait_seconds * uniform(0.5, 1.5))
+        return self._send(method, path, body)
+
+    def _send(self, method: str, path: str, body: Any) -> Any:
         # Imported here because every command loads this module and few use it: importing HTTP takes four times as long
         # as starting Python.
+        from http.client import HTTPException, IncompleteRead
         from urllib.error import HTTPError
         from urllib.request import Request, urlopen
 
@@ -90,18 +128,46 @@ class HubClient:
                 "Authorization": f"Bearer {self.token}",
                 "Content-Type": "application/json",
                 "User-Agent": "hivemind",
+                protocol.HEADER: str(protocol.OURS),
             },
         )
         try:
             with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+                _check_versions(answer.headers.get(protocol.HEADER))
                 return parse_json(answer.read())
         except HTTPError as error:
             text, is_revoked = _read_error(error)
             kind = AccessRevoked if is_revoked else ERROR_BY_STATUS.get(error.code, Unavailable)
+            if kind is InvalidInput:
+                text += _explain_older_hub(error.headers.get(protocol.HEADER))
             raise kind(f"the hub answered: {text}") from None
-        except (OSError, ValueError) as error:
+        except IncompleteRead as error:
+            raise HubAway(f"the answer of the hub at {self.url} broke off; try again") from error
+        except Unreadable as error:
+            raise Unavailable(NOT_A_HUB.format(self.url)) from error
+        except (OSError, ValueError, HTTPException) as error:
             reason = getattr(error, "reason", error)
-            raise Unavailable(f"the hub at {self.url} does not answer: {reason}; check its URL") from error
+            kind = HubAway if isinstance(reason, ConnectionError) else Unavailable
+            text = getattr(reason, "strerror", None) or str(reason).strip()
+            raise kind(f"the hub at {self.url} does not answer: {text}; check its URL, or try again later") from error
+
+
+def _check_versions(header: str | None) -> None:
+    """Refuse to go on with a hub whose exchange this program does not speak."""
+    mismatch = protocol.describe_mismatch(protocol.OURS, protocol.parse_versions(header))
+    if mismatch:
+        raise Refused(mismatch)
+
+
+def _explain_older_hub(header: str | None) -> str:
+    """Say that a hub may not understand a request because it is older than this program; empty if it is not."""
+    versions = protocol.parse_versions(header)
+    if versions.newest >= protocol.OURS.newest:
+        return ""
+    return (
+        f" (the hub speaks version {versions.newest} of the exchange, this program {protocol.OURS.newest};"
+        " ask whoever runs the hub to upgrade it)"
+    )
 
 
 def parse_url(url: str, *, insecure: bool = False) -> str:
@@ -116,8 +182,7 @@ def parse_url(url: str, *, insecure: bool = False) -> str:
 
 def find_provider(url: str) -> ProviderOptions | None:
     """Ask a hub where its members sign in; None if they log in with tokens."""
-    provider = HubClient(url=url, token="").request("GET", "/v1/login")["provider"]
-    return ProviderOptions(**provider) if provider else None
+    return HubClient(url=url, token="").ask(_unpack_provider, "GET", "/v1/login")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +201,6 @@ class ProviderLogin:
     expires_at: str
     next_token: str = ""
     """What the hub was asked to accept next; kept until it answers, so that a lost answer does no harm."""
-    is_ended: bool = False
-    """Whether only signing in again helps."""
-    is_told: bool = False
-    """Whether an agent has been told that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +211,10 @@ class Credentials:
     token: str
     login: ProviderLogin | None = None
     """None for a token that an admin gave."""
+    is_ended: bool = False
+    """Whether only signing in again, or another token, helps."""
+    is_told: bool = False
+    """Whether an agent has been told that."""
 
     def is_due(self, now: str) -> bool:
         """Whether the provider has to be asked again."""
@@ -173,22 +238,14 @@ def load_credentials(file: Path) -> Credentials | None:
 
 def save_credentials(file: Path, credentials: Credentials) -> None:
     """Replace the file; only its owner can read it."""
-    # A new file in one step: a crash must not lose a refresh token that the provider has replaced.
-    new_file = file.with_suffix(".new")
-    # Left by a crash; opened as a new file below, so that nobody else's file can take its place.
-    new_file.unlink(missing_ok=True)
-    descriptor = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        json.dump(to_plain(credentials), stream)
-        stream.flush()
-        os.fsync(stream.fileno())
-    new_file.replace(file)
+    # A crash must not lose a refresh token that the provider has replaced.
+    system.replace_file(file, json.dumps(to_plain(credentials)).encode(), is_durable=True)
 
 
 @contextmanager
 def lock_credentials(file: Path, *, is_waiting: bool = True) -> Iterator[None]:
     """Keep other processes from changing the file: two that renew at once would look like a stolen login."""
-    with system.lock_file(str(file.with_suffix(".lock")), is_waiting=is_waiting):
+    with system.FileLock(str(file.with_suffix(".lock")), is_waiting=is_waiting):
         yield
 
 
@@ -197,9 +254,9 @@ def take_notice(file: Path) -> str | None:
     try:
         with lock_credentials(file, is_waiting=False):
             credentials = load_credentials(file)
-            if not credentials or not credentials.login or not credentials.login.is_ended or credentials.login.is_told:
+            if not credentials or not credentials.is_ended or credentials.is_told:
                 return None
-            save_credentials(file, credentials.with_login(is_told=True))
+            save_credentials(file, replace(credentials, is_told=True))
     # Somebody renews or signs in at this moment.
     except BlockingIOError:
         return None
@@ -211,10 +268,22 @@ def describe_ended(url: str) -> str:
     return f"The login to the team's hub has ended; to exchange again, sign in: hivemind team login {url}"
 
 
+def _unpack_page(page: Any) -> LogPage:
+    return from_plain(LogPage, page | {"entries": tuple(map(unpack_entry, page["entries"]))})
+
+
+def _unpack_provider(answer: Any) -> ProviderOptions | None:
+    provider = answer["provider"]
+    return ProviderOptions(**provider) if provider else None
+
+
 def _read_error(error: "HTTPError") -> tuple[str, bool]:
     """Return the hub's sentence, and whether it ended our access."""
+    from http.client import HTTPException
+
     try:
         answer = parse_json(error.read())
         return str(answer.get("error") or answer.get("detail") or error.reason), answer.get("revoked") is True
-    except (ValueError, AttributeError):
+    # Also if it breaks off; the status says enough.
+    except (ValueError, AttributeError, OSError, HTTPException):
         return str(error.reason), False

@@ -225,7 +225,7 @@ def renew_login(file: Path, clock: Clock) -> Credentials | None:
         except AccessRevoked:
             raise
         except Unauthenticated as error:
-            save_credentials(file, credentials.with_login(is_ended=True))
+            save_credentials(file, replace(credentials, is_ended=True))
             raise Unauthenticated(f"{error}\n{describe_ended(credentials.url)}") from None
 
 
@@ -242,7 +242,7 @@ def end_login(login: ProviderLogin) -> Revocation:
 
 
 def _renew(file: Path, credentials: Credentials, login: ProviderLogin, clock: Clock) -> Credentials:
-    if login.is_ended or not login.refresh_token:
+    if credentials.is_ended or not login.refresh_token:
         raise Unauthenticated("this login has ended")
     try:
         tokens = renew_tokens(login.provider, login.refresh_token)
@@ -270,7 +270,8 @@ def _renew(file: Path, credentials: Credentials, login: ProviderLogin, clock: Cl
 
 # Without the old token in a header: it may have expired, and the hub would refuse the request before it reads it.
 def _send(url: str, request: LoginRequest) -> LoginResult:
-    return LoginResult(**HubClient(url=url, token="").request("POST", "/v1/login", asdict(request)))
+    client = HubClient(url=url, token="")
+    return client.ask(lambda answer: LoginResult(**answer), "POST", "/v1/login", asdict(request))
 
 
 def _take_result(credentials: Credentials, result: LoginResult, clock: Clock) -> Credentials:

@@ -1,6 +1,7 @@
 """Publishing memories to a team and syncing with its hub."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from hivemind.erase.receipt import load_receipt, record_receipt
 from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unauthenticated, Unavailable
 from hivemind.lazy import LazyModule
 from hivemind.memory.claims import accept_claim, record_claim, strip_local_references
-from hivemind.model.erasure import ErasedLocation, Erasure
+from hivemind.model.erasure import HUB, TEAM_DEVICES, ErasedLocation, Erasure, describe_devices
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
 from hivemind.model.memory import Channel, Memory, Source, Status, Trust
@@ -39,6 +40,8 @@ else:
     # HTTP and what opens a browser take 16 ms, and every command of a member of a team loads this module.
     hub_login = LazyModule("sync.hub_login")
 
+ERASED_ON_HUB = ErasedLocation(name=HUB, state="done", detail="its copy is erased")
+TEAM_PLACES = (HUB, TEAM_DEVICES)
 CHANNEL_BY_TRUST = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: Channel.PERSON}
 """The channel of a published copy, so that it is trusted no more than its original."""
 
@@ -91,7 +94,7 @@ class Team:
 
     def sign_in(
         self, url: str, provider: ProviderOptions, *, with_code: bool, team: str, choose_team: "ChooseTeam",
-        announce: "Announce", insecure: bool = False, progress: Progress = quietly,
+        announce: "Announce", insecure: bool = False,
     ) -> SyncResult:  # fmt: skip
         """Join a team with the identity provider of its hub, and sync; ``find_provider`` says which one that is."""
         self._context.require_person("joining a team")
@@ -99,14 +102,19 @@ class Team:
             parse_url(url, insecure=insecure), provider, with_code=with_code, team=team, choose_team=choose_team,
             announce=announce, clock=self._context.clock,
         )  # fmt: skip
-        return self._join(credentials, progress)
+        return self._join(credentials)
 
     def find_provider(self, url: str, *, insecure: bool = False) -> ProviderOptions | None:
         """Ask a hub where its members sign in; None if they log in with tokens."""
         return hub_client.find_provider(parse_url(url, insecure=insecure))
 
-    def _join(self, credentials: Credentials, progress: Progress) -> SyncResult:
+    def _join(self, credentials: Credentials, progress: Progress = quietly) -> SyncResult:
         self._context.require_person("joining a team")
+        if not self._store.membership and sync_state.names_path(self._store.db, self._store.chain):
+            raise InvalidInput(
+                "some memories with scope team belong to a directory without git, and joining would send its path to"
+                " the team; join with a store of its own: hivemind --store team team login …"
+            )
         result = self.sync(HubClient(url=credentials.url, token=credentials.token), progress=progress)
         with lock_credentials(self._hub_file):
             save_credentials(self._hub_file, credentials)
@@ -129,6 +137,12 @@ class Team:
     def is_logged_in(self) -> bool:
         """Whether this store has credentials for a hub, which may have expired."""
         return self._hub_file.exists()
+
+    @property
+    def url(self) -> str:
+        """Where the hub is; empty if this store belongs to no team."""
+        credentials = load_credentials(self._hub_file)
+        return credentials.url if credentials else ""
 
     @property
     def credentials(self) -> Credentials | None:
@@ -164,7 +178,14 @@ class Team:
             team_exchange.leave(self._store)
             self._hub_file.unlink(missing_ok=True)
             raise AccessRevoked(f"{error}; the team's memories are deleted here, yours and unsent ones stay") from None
+        except Unauthenticated:
+            self._note_end(transport)
+            raise
         self._correct_receipts(dict(result.refused))
+        if isinstance(transport, HubClient):
+            # The receipts are brought up to date by the next sync if the hub goes away now.
+            with suppress(Unavailable):
+                self._confirm_erasures(transport)
         return result
 
     def carry(self, receipt: Erasure) -> Erasure:
@@ -176,26 +197,44 @@ class Team:
             if hub is None:
                 return receipt
             result = self.sync(hub)
-            behind = [device for device in hub.request("GET", "/v1/devices") if device["erasures"]]
+            devices = _ask_devices(hub, receipt.batch)
         except AccessRevoked:
             raise
         # The erasure is done here; the next sync sends it, if need be after the person has signed in again.
         except (Unavailable, Unauthenticated) as error:
             detail = f"waiting for the hub: {error}; 'hivemind sync' tries again"
-            places = [ErasedLocation(name="hub", state="pending", detail=detail)]
+            places = [ErasedLocation(name=HUB, state="pending", detail=detail)]
         else:
             batches = {batch for _, batch in sync_state.find_erasures(self._store.db, dict(result.refused))}
             if receipt.batch in batches:
                 return load_receipt(self._store.db, receipt.batch) or receipt
-            places = [ErasedLocation(name="hub", state="done", detail="its copy is erased")] + [
-                ErasedLocation(
-                    name=f"device of {device['person']}", state="pending", detail=f"last sync {device['last_seen_at']}"
-                )
-                for device in behind
-            ]
-        receipt = replace(receipt, places=(*receipt.places, *places))
+            places = [ERASED_ON_HUB, devices]
+        receipt = receipt.with_places(places)
         record_receipt(self._store, self._context.factory, receipt)
         return receipt
+
+    def _note_end(self, transport: team_exchange.Transport | None) -> None:
+        """Note that the hub refuses the token of this store, so that the next session says so."""
+        with lock_credentials(self._hub_file):
+            credentials = load_credentials(self._hub_file)
+            # A login is asked to be renewed first; and a token that is tried for the first time is not stored yet.
+            if (
+                credentials
+                and not credentials.login
+                and transport == HubClient(url=credentials.url, token=credentials.token)
+            ):
+                save_credentials(self._hub_file, replace(credentials, is_ended=True))
+
+    def _confirm_erasures(self, hub: HubClient) -> None:
+        """Write into the receipts of erasures which devices of the team have carried them out since."""
+        for batch in sync_state.find_erasure_batches(self._store.db):
+            receipt = load_receipt(self._store.db, batch)
+            places = {place.name: place for place in receipt.places} if receipt else {}
+            if receipt and any(place.state == "pending" and place.name in TEAM_PLACES for place in places.values()):
+                # What waited for the hub has been sent with this sync.
+                confirmed = receipt.with_places([ERASED_ON_HUB, _ask_devices(hub, batch)])
+                if confirmed != receipt:
+                    record_receipt(self._store, self._context.factory, confirmed)
 
     def _correct_receipts(self, refusals: Mapping[str, str]) -> None:
         """Correct the receipts of erasures that the hub refused: pulling from the start brings the content back."""
@@ -204,7 +243,7 @@ class Team:
             if receipt:
                 detail = f"refused: {refusals[entry]}; the team keeps it, and it is restored here"
                 outside = [place for place in receipt.places if place.state == "outside"]
-                places = (ErasedLocation(name="hub", state="remains", detail=detail), *outside)
+                places = (ErasedLocation(name=HUB, state="remains", detail=detail), *outside)
                 record_receipt(self._store, self._context.factory, replace(receipt, places=places))
 
     def status(self) -> TeamStatus:
@@ -270,6 +309,13 @@ class Team:
         copy = record_claim(self._context, result)
         self._context.record([self._context.factory.about(original, MemoryPublished(memory_id=original.id, copy=copy))])
         return replace(publication, copy=copy)
+
+
+def _ask_devices(hub: HubClient, batch: str) -> ErasedLocation:
+    """Ask a hub which devices have not carried out an erasure."""
+    # A hub of the version before counts the erasures of all batches.
+    devices = hub.request("GET", f"/v1/devices?batch={batch}")
+    return describe_devices([(each["person"], each["last_seen_at"]) for each in devices if each["erasures"]])
 
 
 def _copy(memory: Memory, text: str) -> MemoryRemembered:

@@ -1,5 +1,10 @@
 """``hivemind hub``: run a team's hub; ``hub_admin`` has the commands that administer its teams."""
 
+import os
+import signal
+import socket
+import ssl
+import sys
 from typing import Any
 
 import click
@@ -25,7 +30,7 @@ class ListItem(click.types.StringParamType):
 
 hub_options = combine(
     click.option("--backup-days", default=30, show_default=True, type=click.IntRange(0, 36_500),
-                 help="How long write-ahead log and backups of the database are kept; receipts of erasures say so."),
+                 help="Days that you keep backups and write-ahead log; receipts of erasures say so."),
     click.option("--replica", default="", envvar="HIVEMIND_HUB_REPLICA", metavar="URL",
                  help="A read replica of the database; it answers recalls."),
     click.option("--connections", default=8, show_default=True, type=click.IntRange(1, 1_000),
@@ -41,31 +46,31 @@ provider_options = combine(
     click.option("--issuer", default="", envvar="HIVEMIND_HUB_ISSUER", metavar="URL",
                  help="The OpenID Connect provider at which members sign in."),
     click.option("--audience", default="", envvar="HIVEMIND_HUB_AUDIENCE",
-                 help="The audience of its access tokens, which cloud agents use; by default the public URL."),
+                 help="The audience of its access tokens; by default the public URL."),
     click.option("--oidc-client-id", "client_id", default="", envvar="HIVEMIND_HUB_OIDC_CLIENT_ID",
-                 help="The provider's id of the public client by which 'hivemind team login' signs people in."),
+                 help="The provider's id of our public client."),
     click.option("--oidc-client-secret", "client_secret", default="", envvar="HIVEMIND_HUB_OIDC_CLIENT_SECRET",
-                 help="Its secret, if the provider demands one of public clients; every device gets it."),
+                 help="Its secret, if the provider demands one; every device gets it."),
     click.option("--oidc-scopes", "scopes", default="openid email profile offline_access", show_default=True,
                  envvar="HIVEMIND_HUB_OIDC_SCOPES", help="The scopes to ask for."),
     click.option("--oidc-parameter", "parameters", multiple=True, metavar="NAME=VALUE", type=ListItem(),
                  envvar="HIVEMIND_HUB_OIDC_PARAMETERS",
-                 help="Add this to the authorization request, such as prompt=consent; may be repeated."),
+                 help="Add this to the authorization request; may be repeated."),
     click.option("--oidc-redirect-port", "redirect_port", default=0, show_default=True, type=click.IntRange(0, 65_535),
                  envvar="HIVEMIND_HUB_OIDC_REDIRECT_PORT",
-                 help="The port of http://127.0.0.1:PORT/callback on devices, if the provider insists on one; 0: any."),
+                 help="The port of the callback on devices, if the provider insists on one; 0: any."),
     click.option("--oidc-subject-claim", "subject_claim", default="sub", show_default=True,
                  envvar="HIVEMIND_HUB_OIDC_SUBJECT_CLAIM",
-                 help="The claim that identifies a person; it must never change or pass to somebody else."),
+                 help="The claim that identifies a person; it must never change."),
     click.option("--oidc-name-claim", "name_claim", default="email", show_default=True,
                  envvar="HIVEMIND_HUB_OIDC_NAME_CLAIM",
-                 help="The claim that names a person to the team; an e-mail address only if it is verified."),
+                 help="The claim that names a person to the team."),
     click.option("--oidc-groups-claim", "groups_claim", default="groups", show_default=True,
                  envvar="HIVEMIND_HUB_OIDC_GROUPS_CLAIM",
                  help="The claim with the groups of a person."),
     click.option("--oidc-group", "groups", multiple=True, metavar="GROUP=TEAM:ROLE", type=ListItem(),
                  envvar="HIVEMIND_HUB_OIDC_GROUPS",
-                 help="Give a group a role in a team; * is everybody whom the rules below let in; may be repeated."),
+                 help="Give a group a role in a team; * is everybody who may sign in; may be repeated."),
     click.option("--oidc-domain", "domains", multiple=True, metavar="DOMAIN", type=ListItem(),
                  envvar="HIVEMIND_HUB_OIDC_DOMAINS",
                  help="Let in only people with a verified e-mail address of this domain; may be repeated."),
@@ -73,12 +78,15 @@ provider_options = combine(
                  envvar="HIVEMIND_HUB_OIDC_REQUIRE", help="Let in only people with this claim; may be repeated."),
     click.option("--login-minutes", default=60, show_default=True, type=click.IntRange(1, 1_440),
                  envvar="HIVEMIND_HUB_LOGIN_MINUTES",
-                 help="Minutes until the provider is asked again whether a person is still in their groups."),
+                 help="Minutes until the hub asks the provider for a person's groups again."),
 )  # fmt: skip
 receipt_option = click.option(
     "--receipt-days", default=0, envvar="HIVEMIND_HUB_RECEIPT_DAYS", show_default=True, type=click.IntRange(0, 36_500),
     help="Days to keep receipts of recalls; 0 keeps them all.",
 )  # fmt: skip
+port_option = click.option(
+    "--port", default=8787, show_default=True, type=click.IntRange(1, 65_535), help="The port to listen on."
+)
 
 commands = click.Group()
 
@@ -88,6 +96,7 @@ def command() -> None:
     """Run and administer a team's hub on Postgres.
 
     \b
+    hivemind hub try
     hivemind hub serve --database postgresql://hub@localhost/hub
     hivemind hub token create --name alice --role writer
     """
@@ -100,7 +109,7 @@ for admin_command in hub_admin.COMMANDS:
 @command.command("serve")
 @database_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8787, show_default=True, help="The port to listen on.")
+@port_option
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate, with its chain.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its key.")
 @click.option("--public-url", default="", metavar="URL", help="How members reach it, if a proxy is in front.")
@@ -120,7 +129,7 @@ for admin_command in hub_admin.COMMANDS:
 @click.option(
     "--wrong-requests-per-minute", default=30, show_default=True, type=click.IntRange(1),
     envvar="HIVEMIND_HUB_WRONG_REQUESTS_PER_MINUTE",
-    help="How many requests without a valid token an address may make; valid tokens there are not affected.",
+    help="How many requests without a valid token an address may make.",
 )  # fmt: skip
 @click.option(
     "--max-connections", default=1_000, show_default=True, type=click.IntRange(1),
@@ -151,13 +160,12 @@ def serve(
         )
     if host in ALL_INTERFACES and not public_url:
         raise InvalidInput("the hub answers to one name only; give the one that members use: --public-url https://…")
+    _require_free_port(host, port)
     authority = f"[{host}]" if ":" in host else host
     url = (public_url or f"{'https' if tls_cert else 'http'}://{authority}:{port}").rstrip("/")
-    access, store, hub, worker = (
-        import_extra(f"hivemind.hub.{name}") for name in ("access", "store", "host", "worker")
+    access, store, hub, operations = (
+        import_extra(f"hivemind.hub.{name}") for name in ("access", "store", "host", "http.operations")
     )
-    http, uvicorn = import_extra("hivemind.hub.http"), import_extra("uvicorn")
-    operations, admission = (import_extra(f"hivemind.hub.http.{name}") for name in ("operations", "admission"))
     options = store.HubOptions(
         backup_days=backup_days, replica=replica, connections=connections, pool_seconds=pool_timeout,
         lock_seconds=lock_timeout, statement_seconds=statement_timeout,
@@ -167,19 +175,69 @@ def serve(
     hub_host = hub.Host.open(require_database(database), options, issuer=issuer, limits=limits)
     if token := hub_host.create_first_team():
         print_text(f"The admin's token, shown only now:\n\n    {token}\n")
-    processes = worker.WorkerProcesses(workers, database, receipt_days)
     note(f"The hub listens at {url}; requests are logged here as lines of JSON")
     print_text(f"Members join with:\n\n    hivemind team login {url}\n")
     if issuer:
         # The hub serves all the same, because members with tokens need no provider.
         _check_issuer(issuer)
     operations.log_to_stderr()
+    _listen(
+        hub_host, url, metrics_token, workers=workers, receipt_days=receipt_days, host=host, port=port, proxy=proxy,
+        ssl_certfile=tls_cert, ssl_keyfile=tls_key, limit_concurrency=max_connections,
+    )  # fmt: skip
+
+
+@command.command("try")
+@port_option
+def try_out(port: int) -> None:
+    """Start a hub with two members to try it; needs no Postgres, and leaves nothing behind.
+
+    It prints what to paste into two other terminals. Ctrl-C stops it and deletes everything.
+
+    \b
+    hivemind hub try
+    """
+    trial = import_extra("hivemind.hub.trial")
+    url = f"http://127.0.0.1:{port}"
+    _require_free_port("127.0.0.1", port)
+    # As an exception, so that everything is deleted.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+    note("Starting Postgres and the hub")
+    with trial.run_trial() as (folder, host):
+        print_text(trial.describe_trial(folder, host, url))
+        _listen(host, url, port=port)
+
+
+def _require_free_port(host: str, port: int) -> None:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise Unavailable(f"cannot listen on port {port} of {host}: {reason}; give another --port or --host") from None
+
+
+def _listen(
+    hub_host: Any, url: str, metrics_token: str = "", *, workers: int = 1, receipt_days: int = 0, proxy: str = "",
+    **options: Any,
+) -> None:  # fmt: skip
+    """Answer requests until the process is told to end; ``options`` are uvicorn's."""
+    http, uvicorn, admission, worker = map(
+        import_extra, ("hivemind.hub.http", "uvicorn", "hivemind.hub.http.admission", "hivemind.hub.worker")
+    )
+    processes = worker.WorkerProcesses(workers, hub_host.database.address, receipt_days)
     try:
         uvicorn.run(
-            http.create_application(hub_host, url, metrics_token), host=host, port=port, ssl_certfile=tls_cert,
-            ssl_keyfile=tls_key, log_config=None, access_log=False, server_header=False, proxy_headers=bool(proxy),
-            forwarded_allow_ips=proxy, http=admission.TimedProtocol, limit_concurrency=max_connections,
+            http.create_application(hub_host, url, metrics_token), log_config=None, access_log=False,
+            server_header=False, proxy_headers=bool(proxy), forwarded_allow_ips=proxy, http=admission.TimedProtocol,
+            **options,
         )  # fmt: skip
+    except ssl.SSLError as error:
+        raise InvalidInput(
+            f"the certificate or its key cannot be used ({error.reason}); give --tls-cert and --tls-key as PEM files"
+        ) from error
     finally:
         processes.close()
         hub_host.close()
@@ -273,4 +331,5 @@ def status(database: str) -> None:
          "wait for a rebuild" if team.is_outdated else "up to date"]
         for team in teams
     ]  # fmt: skip
-    emit_rows(to_plain(teams), ["team", "passages", "without a vector", "search", "tables"], rows)
+    columns = ["team", "passages", "without a vector", "search", "tables"]
+    emit_rows(to_plain(teams), columns, rows, if_empty="No team yet; the first 'hivemind hub serve' creates one.")

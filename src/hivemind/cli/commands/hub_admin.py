@@ -81,7 +81,8 @@ def revoke_token(token: str, database: str, team: str) -> None:
     \b
     hivemind hub token revoke alice
     """
-    result = _act_as_admin(database, team, lambda mind: mind.admin.tokens.revoke(token), f"DELETE /v1/tokens/{token}")
+    route = f"DELETE /v1/tokens/{_quote(token)}"
+    result = _act_as_admin(database, team, lambda mind: mind.admin.tokens.revoke(token), route)
     emit(result, f"Revoked {result['id']} of {result['name']}.")
 
 
@@ -95,7 +96,7 @@ def rotate_token(token: str, days: int, database: str, team: str) -> None:
     \b
     hivemind hub token rotate alice
     """
-    route = f"POST /v1/tokens/{token}/rotate"
+    route = f"POST /v1/tokens/{_quote(token)}/rotate"
     answer = _act_as_admin(
         database, team, lambda mind: {"token": mind.admin.tokens.rotate(token, days)}, route, {"days": days}
     )
@@ -227,8 +228,7 @@ def member() -> None:
 def remove_member(name: str, everywhere: bool, database: str, team: str) -> None:
     """Revoke every token of a member and remove all their devices, at once.
 
-    Who signs in with an identity provider cannot do so again, whatever the provider says; give their name or the
-    provider's subject. With --everywhere, this ends their access to all teams of the hub.
+    They cannot sign in again either, whatever the identity provider says. NAME is their name or the provider's subject.
 
     \b
     hivemind hub member remove alice
@@ -241,7 +241,7 @@ def remove_member(name: str, everywhere: bool, database: str, team: str) -> None
         }
         _show_removal({**whole, "teams": list(removals)}, f"{name} from {plural(len(removals), 'team')}")
         return
-    route = f"DELETE /v1/members/{quote(name, safe='')}"
+    route = f"DELETE /v1/members/{_quote(name)}"
     _show_removal(_act_as_admin(database, team, lambda mind: mind.admin.remove_member(name), route), name)
 
 
@@ -261,7 +261,7 @@ def return_member(name: str, everywhere: bool, database: str, team: str) -> None
     if everywhere:
         person = _use_host(database, lambda host: host.return_everywhere(name))
     else:
-        route = f"POST /v1/members/{quote(name, safe='')}/return"
+        route = f"POST /v1/members/{_quote(name)}/return"
         person = _act_as_admin(database, team, lambda mind: {"name": mind.admin.return_member(name)}, route)["name"]
     emit({"name": person}, f"{person} may sign in again.")
 
@@ -299,7 +299,7 @@ def remove_device(device: str, database: str, team: str) -> None:
     \b
     hivemind hub device remove 3f9a2c1e
     """
-    route = f"DELETE /v1/devices/{device}"
+    route = f"DELETE /v1/devices/{_quote(device)}"
     _show_removal(_act_as_admin(database, team, lambda mind: mind.admin.remove_device(device), route), device)
 
 
@@ -424,6 +424,10 @@ def _act_as_admin(database: str, team: str, do: Callable[[Any], Any], route: str
         raise InvalidInput("no hub; give its --database, or join it as an admin: hivemind team login URL")
     method, path = route.split(" ", 1)
     return hub.request(method, path, body)
+
+
+def _quote(name: str) -> str:
+    return quote(name, safe="")
 
 
 def _use_team(database: str, team: str, do: Callable[[Any], Any]) -> Any:

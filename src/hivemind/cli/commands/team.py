@@ -1,10 +1,11 @@
 """``hivemind team``: a team's memory, from the side of a member."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import click
 
-from hivemind.cli.arguments import complete_memory_id, dry_run_option, open_mind
+from hivemind.cli.arguments import dry_run_option, one_or_more_memories_argument, open_mind
 from hivemind.cli.framework import CommandGroup, wants
 from hivemind.cli.output import (
     emit,
@@ -18,8 +19,9 @@ from hivemind.cli.output import (
     print_text,
     progress,
     quote,
+    warn,
 )
-from hivemind.errors import InvalidInput
+from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.model.codec import to_plain
 from hivemind.model.ids import shorten_id
 from hivemind.model.team import Revocation, SyncResult
@@ -35,17 +37,14 @@ REVOCATION_REPORTS = {
 commands = click.Group()
 
 
-@commands.group("team", cls=CommandGroup, invoke_without_command=True)
-@click.pass_context
-def team(ctx: click.Context) -> None:
+@commands.group("team", cls=CommandGroup, default="status")
+def team() -> None:
     """Join, leave or share with a team. Without a command, show its status.
 
     \b
     hivemind team
     hivemind team login https://hub.example
     """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(show_status)
 
 
 @team.command("login")
@@ -133,7 +132,7 @@ def _count_entries(result: SyncResult) -> str:
 
 
 @team.command("publish")
-@click.argument("memories", nargs=-1, required=True, metavar="ID...", shell_complete=complete_memory_id)
+@one_or_more_memories_argument
 @dry_run_option
 def publish(memories: tuple[str, ...], dry_run: bool) -> None:
     """Share copies of project memories with the team.
@@ -165,19 +164,29 @@ def publish(memories: tuple[str, ...], dry_run: bool) -> None:
 def show_status() -> None:
     """Show devices, their last synchronisation, and pending erasures."""
     with open_mind() as mind:
-        status, hub = mind.team.status(), mind.team.hub
-        devices = hub.request("GET", "/v1/devices") if hub else []
+        status, url = mind.team.status(), mind.team.url
+        devices: list[dict[str, Any]] = []
+        problem = ""
+        try:
+            hub = mind.team.hub
+            devices = hub.request("GET", "/v1/devices") if hub else []
+        except (Unavailable, Refused) as error:
+            # What is known here is shown without the hub, too.
+            problem = str(error)
 
     def show() -> None:
         member = status.membership
-        if member is None or hub is None:
+        if member is None or not url:
             print_text("This store belongs to no team. Join one: hivemind team login URL")
             return
-        print_field("hub", hub.url)
+        print_field("hub", url)
         print_field("you are", f"{member.person}, role {member.role}")
         print_field("last sync", format_minute(member.synchronised_at) if member.synchronised_at else "never")
         print_field("unsent", plural(status.waiting, "entry"))
-        print_field("lease ends", format_date(status.lease_ends_at))
+        ended = "over; 'hivemind sync' brings the team's memories"
+        print_field("lease ends", format_date(status.lease_ends_at) if status.lease_ends_at else ended)
+        if problem:
+            return
         print_heading("Devices")
         rows = [
             [d["person"], d["id"][:8], format_minute(d["last_seen_at"]), f"{d['behind']:,}", f"{d['erasures']:,}"]
@@ -188,4 +197,6 @@ def show_status() -> None:
     value = to_plain(status)
     if value["membership"]:
         del value["membership"]["key"]  # a secret
-    emit({**value, "hub": hub.url if hub else "", "devices": devices}, show)
+    emit({**value, "hub": url, "devices": devices}, show)
+    if problem:
+        warn(problem)

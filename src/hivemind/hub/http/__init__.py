@@ -14,8 +14,9 @@ from hivemind import __version__
 from hivemind.errors import HivemindError
 from hivemind.hub.host import Host
 from hivemind.hub.http import mcp, pages, routes
-from hivemind.hub.http.admission import LOGIN_PATH, Admission, answer_error
+from hivemind.hub.http.admission import LOGIN_PATH, Admission, answer_error, describe, get_address
 from hivemind.hub.http.operations import Operations
+from hivemind.hub.http.turns import Turns
 from hivemind.text.untrusted import MAX_MESSAGE_BYTES
 from hivemind.viewer.http_guard import Guard, get_status
 
@@ -27,13 +28,14 @@ REFUSALS = {
     403: "requests from another site are refused",
     408: "the request took too long to arrive; send it again",
     413: f"a request may have at most {MAX_SMALL_BYTES:,} bytes, a push {MAX_MESSAGE_BYTES:,}; send less at once",
-    421: "this hub has another name; start it with --public-url to change it",
 }
 
 
 def create_application(host: Host, public_url: str, metrics_token: str = "") -> ASGIApp:
     """Return the hub as a web application that answers only under its public URL."""
-    agents, people = mcp.create_application(host, public_url), pages.create_application(host, public_url)
+    options = host.database.options
+    turns = Turns(options.connections, options.lock_seconds)
+    agents, people = mcp.create_application(host, public_url, turns), pages.create_application(host, public_url)
 
     @asynccontextmanager
     async def run_agents(_: FastAPI) -> AsyncIterator[None]:
@@ -41,7 +43,7 @@ def create_application(host: Host, public_url: str, metrics_token: str = "") -> 
             yield
 
     async def route(scope: Scope, receive: Receive, send: Send) -> None:
-        mcp.ADDRESS.set(scope["client"][0] if scope.get("client") else "")
+        mcp.ADDRESS.set(get_address(scope))
         is_metadata = scope["path"].startswith("/.well-known/")
         if is_metadata and not host.issuer:
             # Only an identity provider issues tokens by OAuth; clients must not look for one here.
@@ -57,16 +59,17 @@ def create_application(host: Host, public_url: str, metrics_token: str = "") -> 
         # The documentation pages of FastAPI would load scripts from another site.
         docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json",
     )  # fmt: skip
-    app.state.host = host
+    app.state.host, app.state.turns = host, turns
     app.add_exception_handler(HivemindError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.include_router(routes.router)
     # Last, because it matches every path.
     app.mount("/", route)
     parts = urlsplit(public_url)
+    refusals = REFUSALS | {421: f"this hub answers to {public_url} alone; use that, or start it with --public-url"}
     guarded_app = Guard(
         Admission(app, host), {f"{parts.scheme}://{parts.netloc}"}, _get_max_bytes,
-        lambda status: JSONResponse({"error": REFUSALS[status]}, status),
+        lambda status: JSONResponse({"error": refusals[status]}, status),
     )  # fmt: skip
     return Operations(guarded_app, host, metrics_token)
 
@@ -89,7 +92,7 @@ async def _answer_error(request: Request, error: Exception) -> JSONResponse:
     """Return an error as a status and one sentence; record it if a known member was refused."""
     assert isinstance(error, HivemindError)
     if get_status(error) == 403:
-        who, what = request.state.who, f"{request.method} {request.url.path}"
+        who, what = request.state.who, describe(request)
         # In a thread, because the database driver blocks.
         await anyio.to_thread.run_sync(request.app.state.host.note_refusal, who, what, str(error))
     return answer_error(error)

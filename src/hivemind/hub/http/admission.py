@@ -16,10 +16,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from hivemind.errors import AccessRevoked, HivemindError, Unauthenticated
 from hivemind.hub.access import AdmittedMember
 from hivemind.hub.host import Host
+from hivemind.model.protocol import HEADER, OURS, describe_mismatch, parse_versions
 from hivemind.viewer.http_guard import get_status
 
 HEADER_TIMEOUT_SECONDS = 15
 """Uvicorn itself has no such limit."""
+RETRY_SECONDS = "1"
+"""When to ask again while the database is away or the team's writers are busy."""
+UPGRADE_REQUIRED = 426
 LOGIN_PATH = "/v1/login"
 """Whoever signs in has no token yet."""
 OPEN_PATHS = ("/v1/openapi.json", LOGIN_PATH)
@@ -68,6 +72,10 @@ class Admission:
         """Admit a request to the API; other parts of the hub ask in their own ways."""
         if scope["type"] == "http" and scope["path"].startswith("/v1/") and scope["path"] not in OPEN_PATHS:
             request = Request(scope)
+            mismatch = describe_mismatch(parse_versions(request.headers.get(HEADER)), OURS)
+            if mismatch:
+                await JSONResponse({"error": mismatch}, UPGRADE_REQUIRED)(scope, receive, send)
+                return
             try:
                 # In a thread, because the database driver blocks.
                 request.state.who = await anyio.to_thread.run_sync(self._admit, request)
@@ -80,14 +88,25 @@ class Admission:
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
             raise Unauthenticated("no token; send it as 'Authorization: Bearer …'")
-        address = request.client.host if request.client else ""
-        return self._host.admit(secret.strip(), address, f"{request.method} {request.url.path}")
+        return self._host.admit(secret.strip(), get_address(request.scope), describe(request))
+
+
+def get_address(scope: Scope) -> str:
+    """Return the address of the client; empty if the server does not know it."""
+    return str(scope["client"][0]) if scope.get("client") else ""
+
+
+def describe(request: Request) -> str:
+    """Return what a request asks for, as the record of refused requests shows it."""
+    return f"{request.method} {request.url.path}"
 
 
 def answer_error(error: HivemindError) -> JSONResponse:
     """Return an error as a status and one sentence."""
     status = get_status(error)
-    headers = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}}.get(status)
+    headers = {
+        401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}, 503: {"Retry-After": RETRY_SECONDS},
+    }.get(status)  # fmt: skip
     # By this flag a device deletes its copy of the team's memories; the sentence is for people.
     flags = {"revoked": True} if isinstance(error, AccessRevoked) else {}
     return JSONResponse({"error": str(error), **flags}, status, headers=headers)

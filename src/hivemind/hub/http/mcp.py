@@ -17,13 +17,31 @@ from hivemind import __version__
 from hivemind.errors import HivemindError
 from hivemind.hub.access import AdmittedMember
 from hivemind.hub.host import Host
+from hivemind.hub.http.turns import Turns
 from hivemind.mcp import tools
 from hivemind.mcp.calls import CALLS
 from hivemind.text.fence import format_error_for_agent
 
+TEAM_SCOPE: tools.Json = {"type": "string", "enum": ["team"], "description": "What is stored here is the team's"}
+
+
+def _describe_for_hub(tool: tools.Json) -> tools.Json:
+    """Return a tool without what a hub cannot do: keep a private memory, and know what was said in sessions."""
+    schema = tool["inputSchema"]
+    properties = {name: TEAM_SCOPE if name == "scope" else value for name, value in schema["properties"].items()}
+    properties.pop("said", None)
+    description = tool["description"].replace(", then past sessions,", "")
+    return tool | {"description": description, "inputSchema": schema | {"properties": properties}}
+
+
 REPOSITORY = "hivemind-repository"
 """The header by which an agent names its repository; ``?repo=`` in the URL does the same."""
 
+HUB_TOOLS = tuple(_describe_for_hub(tool) for tool in tools.TOOLS if tool["name"] != "session")
+"""The tools that a hub can answer: it has no sessions."""
+HUB_INSTRUCTIONS = tools.INSTRUCTIONS.replace(tools.QUOTE, "")
+RECALL = "recall"
+"""The tool that only reads, also from a replica."""
 ADDRESS: ContextVar[str] = ContextVar("ADDRESS", default="")
 """The client's address for rate limits; the MCP library passes only the token on."""
 
@@ -34,7 +52,7 @@ class MemberToken(AccessToken):
     who: AdmittedMember
 
 
-def create_application(host: Host, public_url: str) -> Starlette:
+def create_application(host: Host, public_url: str, turns: Turns) -> Starlette:
     """Return the protocol as a web application, without state between requests."""
     resource = AnyHttpUrl(public_url.rstrip("/") + "/mcp")
 
@@ -50,7 +68,7 @@ def create_application(host: Host, public_url: str) -> Starlette:
             # Our own tokens are valid only here; for those of an identity provider the audience was checked.
             return MemberToken(token=who.token, client_id=who.token, scopes=[], resource=str(resource), who=who)
 
-    return _make_server(host).streamable_http_app(
+    return _make_server(host, turns).streamable_http_app(
         json_response=True,
         stateless_http=True,
         token_verifier=HubVerifier(),
@@ -64,35 +82,46 @@ def create_application(host: Host, public_url: str) -> Starlette:
     )  # fmt: skip
 
 
-def _make_server(host: Host) -> "Server[Any]":
+def _make_server(host: Host, turns: Turns) -> "Server[Any]":
     async def list_tools(_: Any, __: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools.TOOLS])
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in HUB_TOOLS])
 
     async def call_tool(context: Any, call: types.CallToolRequestParams) -> types.CallToolResult:
-        text, is_error = await anyio.to_thread.run_sync(_call_tool, host, context.request, call)
-        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
+        try:
+            team = context.request.user.access_token.who.team
+            async with turns.take(team, is_writing=call.name != RECALL):
+                return await anyio.to_thread.run_sync(_call_tool, host, context.request, call)
+        # The model gets errors too, because it can act on them.
+        except HivemindError as error:
+            return _make_error(format_error_for_agent(error))
 
     return Server(
         "hivemind",
         version=__version__,
-        instructions=tools.INSTRUCTIONS,
+        instructions=HUB_INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
 
 
-def _call_tool(host: Host, request: Request, call: types.CallToolRequestParams) -> tuple[str, bool]:
-    """Return the text of a tool and whether it is an error; the model gets errors too, because it can act on them."""
-    tool = tools.find_tool(call.name)
+def _call_tool(host: Host, request: Request, call: types.CallToolRequestParams) -> types.CallToolResult:
+    """Call a tool on the team's memory."""
+    tool = tools.find_tool(call.name, HUB_TOOLS)
     if tool is None:
-        return tools.describe_unknown_tool(call.name), True
+        return _make_error(tools.describe_unknown_tool(call.name, HUB_TOOLS))
     arguments = call.arguments or {}
     if problem := tools.check_arguments(tool, arguments):
-        return problem, True
+        return _make_error(problem)
     repo = request.query_params.get("repo") or request.headers.get(REPOSITORY, "")
-    try:
-        # Other tools that only read look at receipts, which may not have reached a replica.
-        with host.open_mind(request.user.access_token.who, repo, read_only=call.name == "recall") as mind:
-            return CALLS[call.name](mind, arguments), False
-    except HivemindError as error:
-        return format_error_for_agent(error), True
+    # Other tools that only read look at receipts, which may not have reached a replica.
+    with host.open_mind(request.user.access_token.who, repo, read_only=call.name == RECALL) as mind:
+        answer = CALLS[call.name](mind, arguments)
+    return types.CallToolResult(content=_make_content(answer.text), structured_content=answer.structure)
+
+
+def _make_error(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=_make_content(text), is_error=True)
+
+
+def _make_content(text: str) -> list[types.ContentBlock]:
+    return [types.TextContent(type="text", text=text)]

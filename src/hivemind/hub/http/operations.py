@@ -6,33 +6,33 @@ Health checks and metrics come before the check of the Host header: load balance
 import hmac
 import json
 import logging
-import math
 import re
 import secrets
-import threading
 import time
 import traceback
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import anyio.to_thread
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hivemind.errors import HivemindError
 from hivemind.hub.host import Host
+from hivemind.hub.http.admission import get_address
+from hivemind.hub.pool import ConnectionPool
+from hivemind.model import protocol
 from hivemind.model.timestamps import format_timestamp
 
 LOGGER = logging.getLogger("hivemind.hub")
 REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 """What is accepted as the id that a proxy gave a request; anything else could forge lines of the log."""
 LOOPBACK = ("127.0.0.1", "::1")
-BUCKET_LIMITS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-BUCKETS_SECONDS = {str(limit): limit for limit in BUCKET_LIMITS} | {"+Inf": math.inf}
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+BUCKETS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class JsonFormatter(logging.Formatter):
@@ -62,52 +62,33 @@ def log_to_stderr() -> None:
 
 
 class Metrics:
-    """Counts and durations of requests since this process started, in the text format of Prometheus.
+    """Counts and durations of requests since this process started."""
 
-    By hand: the format is a few lines of text, and the client library would be another dependency of every hub.
-    """
-
-    def __init__(self) -> None:
-        self.in_progress = 0
-        self._requests: Counter[tuple[str, str, int]] = Counter()
-        self._seconds: Counter[str] = Counter()
-        self._buckets: Counter[tuple[str, str]] = Counter()
-        # Requests are counted on the event loop, but a scrape may run in a thread.
-        self._lock = threading.Lock()
+    def __init__(self, pool: ConnectionPool) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "hivemind_requests", "Answered requests.", ["method", "route", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "hivemind_request_seconds", "Seconds until the answer.", ["route"], buckets=BUCKETS_SECONDS,
+            registry=self._registry,
+        )  # fmt: skip
+        self.in_progress = Gauge("hivemind_requests_in_progress", "Requests that wait.", registry=self._registry)
+        gauges: dict[str, Callable[[], float]] = {
+            "connections": lambda: pool.size, "free": lambda: pool.free, "waiting": lambda: pool.waiting,
+        }  # fmt: skip
+        for name, read in gauges.items():
+            Gauge(f"hivemind_pool_{name}", f"Pool {name}.", registry=self._registry).set_function(read)
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answered request."""
-        with self._lock:
-            self._requests[method, route, status] += 1
-            self._seconds[route] += seconds  # type: ignore[assignment]
-            for bucket, limit in BUCKETS_SECONDS.items():
-                self._buckets[route, bucket] += seconds <= limit
+        # A client can invent methods, and each would be a line for ever.
+        self._requests.labels(method if method in METHODS else "other", route, status).inc()
+        self._seconds.labels(route).observe(seconds)
 
-    def render(self, gauges: Mapping[str, float]) -> str:
-        """Return everything as text; gauges are given by their names."""
-        with self._lock:
-            lines = [*self._render_requests(), *self._render_durations()]
-        lines += _render_gauge("hivemind_requests_in_progress", self.in_progress)
-        for name, value in gauges.items():
-            lines += _render_gauge(f"hivemind_{name}", value)
-        return "\n".join(lines) + "\n"
-
-    def _render_requests(self) -> Iterator[str]:
-        yield "# TYPE hivemind_requests_total counter"
-        for (method, route, status), count in sorted(self._requests.items()):
-            yield f'hivemind_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'
-
-    def _render_durations(self) -> Iterator[str]:
-        yield "# TYPE hivemind_request_seconds histogram"
-        for route, seconds in sorted(self._seconds.items()):
-            for bucket in BUCKETS_SECONDS:
-                yield f'hivemind_request_seconds_bucket{{route="{route}",le="{bucket}"}} {self._buckets[route, bucket]}'
-            yield f'hivemind_request_seconds_sum{{route="{route}"}} {seconds:.6f}'
-            yield f'hivemind_request_seconds_count{{route="{route}"}} {self._buckets[route, "+Inf"]}'
-
-
-def _render_gauge(name: str, value: float) -> list[str]:
-    return [f"# TYPE {name} gauge", f"{name} {value}"]
+    def render(self) -> bytes:
+        """Return everything in the text format of Prometheus."""
+        return generate_latest(self._registry)
 
 
 class Operations:
@@ -117,7 +98,7 @@ class Operations:
         self._app = app
         self._host = host
         self._metrics_token = metrics_token
-        self._metrics = Metrics()
+        self._metrics = Metrics(host.database.pool)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on and log how it went."""
@@ -151,9 +132,9 @@ class Operations:
         """Answer this machine, and whoever has the token for it: the counts are nobody else's business."""
         _, _, secret = Headers(scope=scope).get("authorization", "").partition(" ")
         is_known = bool(self._metrics_token) and hmac.compare_digest(secret.encode(), self._metrics_token.encode())
-        if not is_known and (self._metrics_token or _get_address(scope) not in LOOPBACK):
+        if not is_known and (self._metrics_token or get_address(scope) not in LOOPBACK):
             return PlainTextResponse("not found; start the hub with --metrics-token\n", 404)
-        return PlainTextResponse(self._metrics.render(self._host.database.count_connections()), media_type=CONTENT_TYPE)
+        return Response(self._metrics.render(), media_type=CONTENT_TYPE_LATEST)
 
     async def _observe(self, scope: Scope, receive: Receive, send: Send) -> None:
         proposed_id = Headers(scope=scope).get("x-request-id", "")
@@ -164,11 +145,12 @@ class Operations:
             nonlocal status, byte_count
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["x-request-id"] = request_id
+                headers = MutableHeaders(scope=message)
+                headers["x-request-id"], headers[protocol.HEADER] = request_id, str(protocol.OURS)
             byte_count += len(message.get("body", b""))
             await send(message)
 
-        self._metrics.in_progress += 1
+        self._metrics.in_progress.inc()
         try:
             await self._app(scope, receive, send_counted)
         except Exception:
@@ -178,20 +160,16 @@ class Operations:
                 text = f"unexpected error; tell whoever runs the hub the id of this request: {request_id}"
                 await JSONResponse({"error": text}, 500)(scope, receive, send_counted)
         finally:
-            self._metrics.in_progress -= 1
+            self._metrics.in_progress.dec()
             seconds = time.perf_counter() - start
             self._metrics.observe(scope["method"], _name_route(scope), status, seconds)
             who = scope.get("state", {}).get("who")
             fields = {
                 "request_id": request_id, "method": scope["method"], "path": scope["path"], "status": status,
-                "ms": round(seconds * 1000, 1), "bytes": byte_count, "address": _get_address(scope),
+                "ms": round(seconds * 1000, 1), "bytes": byte_count, "address": get_address(scope),
                 "team": who.team if who else "", "member": who.member.person if who else "",
             }  # fmt: skip
             LOGGER.info("request", extra={"fields": fields})
-
-
-def _get_address(scope: Scope) -> str:
-    return str(scope["client"][0]) if scope.get("client") else ""
 
 
 def _name_route(scope: Scope) -> str:

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from hivemind.context import utc_now
 from hivemind.errors import InvalidInput, Unauthenticated
 from hivemind.hub.host import Host, TeamMind
+from hivemind.hub.http.admission import describe, get_address
 from hivemind.model.team import Role, TeamMember
 from hivemind.model.timestamps import format_timestamp
 from hivemind.viewer import PageRoute, Right, Site, Visitor, build
@@ -44,7 +45,7 @@ def create_application(host: Host, public_url: str) -> ASGIApp:
         if not secret:
             return None
         try:
-            who = host.admit_visit(secret, _get_address(request), _describe(request))
+            who = host.admit_visit(secret, get_address(request.scope), describe(request))
         except Unauthenticated:
             return None
         request.state.who, request.state.public_url = who, public_url
@@ -56,7 +57,7 @@ def create_application(host: Host, public_url: str) -> ASGIApp:
         return redirect_to_login() if is_page else render_refusal(401, "This browser is signed out. Sign in again.")
 
     def begin_visit(request: Request, form: Form) -> Response:
-        secret = host.begin_visit(form.get("secret", "").strip(), _get_address(request))
+        secret = host.begin_visit(form.get("secret", "").strip(), get_address(request.scope))
         answer = RedirectResponse("/", 303)
         answer.set_cookie(cookie, secret, httponly=True, samesite="strict", secure=is_secure)
         return answer
@@ -78,7 +79,7 @@ def create_application(host: Host, public_url: str) -> ASGIApp:
         logout=end_visit,
         provider=urlsplit(host.issuer).netloc if host.has_sign_in else "",
         public_pages={START_PATH: provider_pages.start, CALLBACK_PATH: provider_pages.finish},
-        record_refusal=lambda request, reason: host.note_refusal(request.state.who, _describe(request), reason),
+        record_refusal=lambda request, reason: host.note_refusal(request.state.who, describe(request), reason),
     )
     return build(site, PAGES)
 
@@ -111,7 +112,7 @@ class ProviderPages:
     def finish(self, request: Request) -> Response:
         """Sign in the browser that comes back, or let its person choose one of their teams."""
         secret, teams = self.host.finish_in_browser(
-            request.cookies.get(COOKIE, ""), dict(request.query_params), self._redirect_url, _get_address(request)
+            request.cookies.get(COOKIE, ""), dict(request.query_params), self._redirect_url, get_address(request.scope)
         )
         # A page and no redirect: to a browser, a redirect still comes from the provider's site, and its request would
         # neither have the strict cookie nor pass the guard.
@@ -194,18 +195,10 @@ def _get_mind(request: PageRequest) -> TeamMind:
 
 
 def _parse_days(request: PageRequest) -> int:
-    days = request.form.get("days", "90")
-    if not days.isdecimal() or not 1 <= int(days[:8]) <= 3_650:
-        raise InvalidInput(f"{days!r} is not a number of days; give one from 1 to 3650")
-    return int(days)
-
-
-def _get_address(request: Request) -> str:
-    return request.client.host if request.client else ""
-
-
-def _describe(request: Request) -> str:
-    return f"{request.method} {request.url.path}"
+    try:
+        return int(request.form.get("days", "90"))
+    except ValueError:
+        raise InvalidInput("the days are no number; write it like 90") from None
 
 
 def _get_rights(member: TeamMember) -> frozenset[Right]:

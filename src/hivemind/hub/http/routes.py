@@ -1,13 +1,16 @@
 """The JSON API of the hub at ``/v1``: each route parses, calls one verb of the team's memory, and returns JSON."""
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from hivemind.hub.access import AdmittedMember
+from hivemind.hub.access import MAX_DAYS, AdmittedMember
+from hivemind.hub.administration import MAX_DEVICES
 from hivemind.hub.host import Host
+from hivemind.hub.http.admission import get_address
 from hivemind.model.codec import to_plain
 from hivemind.model.memory import Kind, Status
 from hivemind.model.metadata import MAX_METADATA_KEYS
@@ -36,8 +39,25 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         503: "The database did not answer in time.",
     }.items()
 }
-# The routes are plain functions, so that FastAPI runs them in threads: the database driver blocks.
-router = APIRouter(prefix="/v1", responses=ERRORS)
+READING_PATHS, WRITING_PATHS = ("/v1/recall",), ("/v1/pull",)
+"""Requests that only read although they are sent with POST, and the other way round."""
+
+
+async def _take_turn(request: Request) -> AsyncIterator[None]:
+    """Wait for the turn of the member's team, after the body was read and before a thread is taken."""
+    who: AdmittedMember | None = getattr(request.state, "who", None)
+    if who is None:
+        yield
+        return
+    path = request.url.path
+    is_writing = path in WRITING_PATHS or (request.method != "GET" and path not in READING_PATHS)
+    async with request.app.state.turns.take(who.team, is_writing=is_writing):
+        yield
+
+
+# The routes are plain functions, so that FastAPI runs them in threads: the database driver blocks. A turn ends before
+# the answer is sent; otherwise a device that does not read its answer would keep its whole team waiting.
+router = APIRouter(prefix="/v1", responses=ERRORS, dependencies=[Depends(_take_turn, scope="function")])
 
 
 class RequestBody(BaseModel):
@@ -139,16 +159,16 @@ class TokenRequest(RequestBody):
     name: Name
     role: Role
     is_agent: bool = False
-    days: Annotated[int, Field(ge=1, le=3_650)] = 90
+    days: Annotated[int, Field(ge=1, le=MAX_DAYS)] = 90
 
 
 class TeamRequest(RequestBody):
     """Limits of a team; those not given stay."""
 
-    lease_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
-    max_devices: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    lease_days: Annotated[int, Field(ge=1, le=MAX_DAYS)] | None = None
+    max_devices: Annotated[int, Field(ge=1, le=MAX_DEVICES)] | None = None
     max_entries: Annotated[int, Field(ge=0, lt=1 << 53)] | None = None
-    refusal_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
+    refusal_days: Annotated[int, Field(ge=1, le=MAX_DAYS)] | None = None
     review_edits: bool | None = None
 
 
@@ -165,7 +185,7 @@ class SignInRequest(RequestBody):
 class RotateRequest(RequestBody):
     """How long the replacement of a token is valid."""
 
-    days: Annotated[int, Field(ge=1, le=3_650)] = 90
+    days: Annotated[int, Field(ge=1, le=MAX_DAYS)] = 90
 
 
 def _get_host(request: Request) -> Host:
@@ -193,8 +213,7 @@ def describe_login(host: TheHost) -> Json:
 @router.post("/login")
 def sign_in(body: SignInRequest, host: TheHost, request: Request) -> Json:
     """Begin a login with an ID token of the identity provider, or renew one. Needs no valid token."""
-    address = request.client.host if request.client else ""
-    return _to_json(host.sign_in(LoginRequest(**dict(body)), address))
+    return _to_json(host.sign_in(LoginRequest(**dict(body)), get_address(request.scope)))
 
 
 @router.post("/hello")
@@ -310,10 +329,10 @@ def review(host: TheHost, who: Who, limit: Limit = 50) -> list[Json]:
 
 
 @router.get("/devices")
-def devices(host: TheHost, who: Who) -> list[Json]:
-    """List the team's devices, when each last synced, and what it has not read."""
+def devices(host: TheHost, who: Who, batch: Annotated[str, Query(max_length=64)] = "") -> list[Json]:
+    """List the team's devices, when each last synced, and what it has not read; of one erasure, given its batch."""
     with host.open_mind(who) as mind:
-        return [_to_json(item) for item in mind.list_devices()]
+        return [_to_json(item) for item in mind.list_devices(batch)]
 
 
 @router.delete("/devices/{device}")
@@ -323,14 +342,15 @@ def remove_device(device: Name, host: TheHost, who: Who) -> Json:
         return _to_json(mind.admin.remove_device(device))
 
 
-@router.delete("/members/{name}")
+# As paths, because a name or a provider's subject may contain a slash.
+@router.delete("/members/{name:path}")
 def remove_member(name: Name, host: TheHost, who: Who) -> Json:
     """Revoke every token of a member and remove all their devices; a name or the identity provider's subject."""
     with host.open_mind(who) as mind:
         return _to_json(mind.admin.remove_member(name))
 
 
-@router.post("/members/{name}/return")
+@router.post("/members/{name:path}/return")
 def return_member(name: Name, host: TheHost, who: Who) -> Json:
     """Let a person who was removed sign in again."""
     with host.open_mind(who) as mind:
@@ -393,14 +413,14 @@ def issue(body: TokenRequest, host: TheHost, who: Who) -> Json:
         return {"token": mind.admin.tokens.issue(**dict(body))}
 
 
-@router.delete("/tokens/{token}")
+@router.delete("/tokens/{token:path}")
 def revoke(token: Name, host: TheHost, who: Who) -> Json:
     """Revoke a token from the next request on."""
     with host.open_mind(who) as mind:
         return _to_json(mind.admin.tokens.revoke(token))
 
 
-@router.post("/tokens/{token}/rotate")
+@router.post("/tokens/{token:path}/rotate")
 def rotate(token: Name, body: RotateRequest, host: TheHost, who: Who) -> Json:
     """Replace a token with a new one and revoke the old one."""
     with host.open_mind(who) as mind:

@@ -24,17 +24,25 @@ END $$;
 GRANT USAGE ON SCHEMA hivemind TO hivemind_hub, hivemind_index, hivemind_door;
 -- For the temporary tables of a rebuild (hub/derived_data.py); most databases allow them to everybody.
 DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO hivemind_hub', current_database()); END $$;
-CREATE EXTENSION IF NOT EXISTS vector;
+DO $$ BEGIN
+    -- Asked first: Citus would pass the command on, which only the owner of the extension may.
+    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector') THEN
+        CREATE EXTENSION vector;
+    END IF;
+END $$;
 SELECT '[1]'::halfvec; -- loads the library, without which its settings are unknown
 
 CREATE FUNCTION team() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
 RETURN nullif(current_setting('hivemind.team', true), '')::uuid;
 
 -- What our statements call as SQLite names it; few rows, so that what is asked for leads to the tables and not back.
-CREATE FUNCTION json_each(text) RETURNS TABLE (value text) LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 10
-AS $$ SELECT json_array_elements_text($1::json) $$;
-CREATE FUNCTION json_each(text, text) RETURNS TABLE (value text) LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 10
-AS $$ SELECT json_array_elements_text(coalesce($1::json -> substr($2, 3), '[]')) $$;
+-- One function for both forms, because Citus alters functions by their names.
+CREATE FUNCTION json_each(document text, path text DEFAULT '$') RETURNS TABLE (value text)
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 10 AS $$
+    SELECT json_array_elements_text(
+        CASE WHEN path = '$' THEN document::json ELSE coalesce(document::json -> substr(path, 3), '[]') END
+    )
+$$;
 CREATE FUNCTION json_extract(text, text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $1::json ->> substr($2, 3);
 -- For objects without objects in them.
@@ -135,7 +143,8 @@ CREATE TABLE devices (
     last_seen_at text NOT NULL DEFAULT '',
     team_id uuid NOT NULL DEFAULT team(),
     PRIMARY KEY (team_id, key),
-    UNIQUE (team_id, id)
+    UNIQUE (team_id, id),
+    UNIQUE (team_id, key, shared)
 );
 CREATE TABLE events (
     position bigint GENERATED ALWAYS AS IDENTITY,
@@ -153,31 +162,19 @@ CREATE TABLE events (
     about text COLLATE "C" NOT NULL,
     fact text NOT NULL,
     digest text NOT NULL,
+    private integer GENERATED ALWAYS AS (CASE WHEN scope <> 'team' THEN 0 END) STORED,
     team_id uuid NOT NULL DEFAULT team(),
     PRIMARY KEY (team_id, position),
     UNIQUE (team_id, id),
     UNIQUE (team_id, device, device_seq),
     FOREIGN KEY (team_id, device) REFERENCES devices (team_id, key),
+    -- What is private cannot stand in a chain that is shared; NULL, for what is the team's, refers to nothing.
+    CONSTRAINT only_the_teams_is_shared FOREIGN KEY (team_id, device, private)
+        REFERENCES devices (team_id, key, shared),
     -- What is somebody's own never comes here as a memory, whoever sends it.
     CONSTRAINT memories_are_the_teams CHECK (scope = 'team' OR fact NOT LIKE 'memory.%')
 );
 CREATE INDEX events_about ON events (team_id, about, at) WHERE about <> '';
-CREATE FUNCTION only_the_teams_is_shared() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.scope <> 'team' AND (SELECT shared FROM devices WHERE key = NEW.device) = 1 THEN
-        RAISE check_violation USING MESSAGE = 'only what is the team''s can stand in a chain that is shared';
-    END IF;
-    RETURN NEW;
-END $$;
-CREATE TRIGGER only_the_teams_is_shared BEFORE INSERT OR UPDATE OF scope, device ON events
-FOR EACH ROW EXECUTE FUNCTION only_the_teams_is_shared();
-CREATE FUNCTION a_chain_never_becomes_shared() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE check_violation USING MESSAGE = 'a chain never changes whether it is shared';
-END $$;
-CREATE TRIGGER a_chain_never_becomes_shared BEFORE UPDATE OF shared ON devices
-FOR EACH ROW WHEN (NEW.shared <> OLD.shared) EXECUTE FUNCTION a_chain_never_becomes_shared();
-
 -- Narrow, so that vacuuming it after an erasure is quick.
 CREATE TABLE bodies (
     position bigint NOT NULL,
@@ -300,6 +297,7 @@ CREATE INDEX receipts_memory ON receipts (team_id, memory_id, at);
 CREATE INDEX receipts_session ON receipts (team_id, session_id, at) WHERE session_id <> '';
 -- Old receipts are deleted where the operator says so.
 CREATE INDEX receipts_time ON receipts (team_id, at);
+-- Always empty on a hub: sessions stay on the machines. Statements that both engines share ask these tables.
 CREATE TABLE sessions (
     id text COLLATE "C" NOT NULL,
     agent text NOT NULL,
@@ -339,15 +337,6 @@ CREATE TABLE repositories (
 );
 CREATE INDEX repositories_root ON repositories (team_id, root);
 CREATE INDEX repositories_tree ON repositories (team_id, tree) WHERE tree <> '';
--- The machines of a person. Always empty on a hub, where nothing of a person's own arrives; both engines have the same
--- tables.
-CREATE TABLE peers (
-    device text COLLATE "C" NOT NULL,
-    name text NOT NULL,
-    secret text NOT NULL,
-    team_id uuid NOT NULL DEFAULT team(),
-    PRIMARY KEY (team_id, device)
-);
 
 CREATE TABLE passages (
     key bigint GENERATED ALWAYS AS IDENTITY,
@@ -480,6 +469,11 @@ DO $$
 DECLARE name text;
 BEGIN
     FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'hivemind' AND tablename <> 'migrations' LOOP
+        -- Without statistics of the column, a statement is planned alike for every team. With them Postgres expects a
+        -- new team to have one row, and then compares everything with everything at its first large push.
+        IF name NOT IN ('people', 'used_proofs') THEN
+            EXECUTE format('ALTER TABLE hivemind.%I ALTER team_id SET STATISTICS 0', name);
+        END IF;
         EXECUTE format('ALTER TABLE hivemind.%I ENABLE ROW LEVEL SECURITY', name);
         EXECUTE format('ALTER TABLE hivemind.%I FORCE ROW LEVEL SECURITY', name);
         IF name NOT IN ('people', 'used_proofs', 'refusals') THEN
@@ -494,7 +488,9 @@ END $$;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA hivemind TO hivemind_hub;
 -- What was recorded is never changed, by whatever mistake of ours.
 REVOKE UPDATE, DELETE ON events FROM hivemind_hub;
-REVOKE UPDATE ON visits, removed_people FROM hivemind_hub;
+REVOKE UPDATE ON visits, removed_people, devices FROM hivemind_hub;
+-- A chain never changes whether it is shared.
+GRANT UPDATE (last_seq, last_hash, person, cursor, last_seen_at) ON devices TO hivemind_hub;
 
 CREATE POLICY own_team ON refusals FOR SELECT USING (team_id = team());
 CREATE POLICY noted_at_the_door ON refusals TO hivemind_door USING (true);
@@ -511,8 +507,7 @@ CREATE POLICY searched ON vectors FOR SELECT TO hivemind_index USING (true);
 CREATE POLICY searched ON word_counts FOR SELECT TO hivemind_index USING (true);
 CREATE POLICY queued ON vectors_wanted FOR SELECT TO hivemind_index USING (true);
 CREATE POLICY queued ON teams FOR SELECT TO hivemind_index USING (true);
-CREATE POLICY queued ON bookmarks FOR SELECT TO hivemind_index USING (true);
-GRANT SELECT ON words, vectors, word_counts, vectors_wanted, bookmarks TO hivemind_index;
+GRANT SELECT ON words, vectors, word_counts, vectors_wanted TO hivemind_index;
 GRANT SELECT (team_id, name, model) ON teams TO hivemind_index;
 
 -- Passages of this team that match, the best fitting first: rare words count more than common ones.
@@ -529,23 +524,23 @@ DECLARE fit text := (
 );
 BEGIN
     RETURN QUERY EXECUTE format(
-        'SELECT w.rowid, ((%s) / (ln(length(w.stems) + 1.0::float8) * 1.4427))::real AS fit FROM words w'
+        'SELECT w.rowid, ((%s) / (ln(length(w.stems) + 1.0::float8) * 1.4427))::real AS fit FROM hivemind.words w'
         ' WHERE w.team_id = %L AND w.stems @@ $1 ORDER BY fit DESC, w.rowid DESC LIMIT $2', fit, team()
     ) USING quote_literal(team()::text)::tsquery && asked, looked_at;
 END $$;
 
 -- Passages of this team that have all of it, the newest first.
 CREATE FUNCTION saying(asked tsquery, at_most integer) RETURNS SETOF bigint
-LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 50 SET search_path = hivemind, pg_temp
-SET plan_cache_mode = force_custom_plan
-AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 50 SET search_path = hivemind, pg_temp AS $$
 BEGIN
-    RETURN QUERY
-    SELECT w.rowid FROM words w
-    WHERE w.team_id = team() AND w.stems @@ (quote_literal(team()::text)::tsquery && asked)
-    ORDER BY w.rowid DESC LIMIT at_most;
+    RETURN QUERY EXECUTE format(
+        'SELECT w.rowid FROM hivemind.words w WHERE w.team_id = %L AND w.stems @@ $1 ORDER BY w.rowid DESC LIMIT $2',
+        team()
+    ) USING quote_literal(team()::text)::tsquery && asked, at_most;
 END $$;
 
+-- Only the coordinator of a distributed database calls this, and the settings are unknown on its other servers.
+SET LOCAL citus.enable_ddl_propagation = off;
 -- Passages of this team near in meaning; a small team's are all compared, a large one's by its graph. A graph is
 -- searched as widely as its team is large: the share of the nearest passages that is found then stays the same, and a
 -- small team costs a quarter.
@@ -563,15 +558,18 @@ DECLARE
     dimensions text := vector_dims(asked);
     distance text := format('v.embedding::halfvec(%s) <=> $1::halfvec(%s)', dimensions, dimensions);
     -- The count of the team's own name is the number of its passages.
-    in_team bigint := (SELECT doc FROM word_counts c WHERE c.team_id = team() AND c.term = team()::text);
-    passages bigint := in_team;
+    in_team bigint;
+    passages bigint;
 BEGIN
+    EXECUTE format('SELECT doc FROM hivemind.word_counts WHERE team_id = %L AND term = %L', team(), team()) INTO in_team;
+    passages := in_team;
     IF NOT everywhere THEN
         condition := condition || format(' AND v.place = ANY (%L)', places);
         -- Counted from the index alone, and no further than it matters.
-        passages := (SELECT count(*) FROM (
-            SELECT FROM vectors v WHERE v.team_id = team() AND v.place = ANY (places) LIMIT most_compared + 1
-        ) AS counted);
+        EXECUTE format(
+            'SELECT count(*) FROM (SELECT 1 FROM hivemind.vectors WHERE team_id = %L AND place = ANY (%L) LIMIT %s) v',
+            team(), places, most_compared + 1
+        ) INTO passages;
     END IF;
     IF passages <= most_compared THEN
         -- Adding nothing keeps the graph out of it.
@@ -582,9 +580,10 @@ BEGIN
             'hnsw.ef_search', least(1000, greatest(200, round(breadth * sqrt(in_team))))::text, true
         );
     END IF;
-    RETURN QUERY EXECUTE format('SELECT v.passage FROM vectors v WHERE %s ORDER BY %s LIMIT $2', condition, distance)
+    RETURN QUERY EXECUTE format('SELECT v.passage FROM hivemind.vectors v WHERE %s ORDER BY %s LIMIT $2', condition, distance)
     USING asked, at_most;
 END $$;
+SET LOCAL citus.enable_ddl_propagation = on;
 
 -- A team that waits for vectors of this model. A random one, so that a team with a long queue holds up no other.
 CREATE FUNCTION waiting_team(of_model text) RETURNS uuid
@@ -597,21 +596,8 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = hivemind, pg_temp AS $$
     WHERE t.model IN ('', of_model) ORDER BY random() LIMIT 1
 $$;
 
--- How far the derived data of each team is, for workers and 'hivemind hub status'.
-CREATE FUNCTION team_states(of_reader text) RETURNS TABLE (
-    team uuid, name text, model text, version integer, passages bigint, waiting bigint, has_graph boolean
-)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = hivemind, pg_temp AS $$
-    SELECT t.team_id, t.name, t.model, coalesce(b.version, 0), coalesce(c.doc, 0),
-        (SELECT count(*) FROM vectors_wanted v WHERE v.team_id = t.team_id),
-        to_regclass('vectors_near_' || replace(t.team_id::text, '-', '')) IS NOT NULL
-    FROM teams t
-    LEFT JOIN bookmarks b ON b.team_id = t.team_id AND b.reader = of_reader
-    -- The count of the team's own name is the number of its passages.
-    LEFT JOIN word_counts c ON c.team_id = t.team_id AND c.term = t.team_id::text
-$$;
 CALL hand_over(
-    'hivemind_index', 'best_matching', 'saying', 'nearest_passages', 'waiting_team', 'team_states'
+    'hivemind_index', 'best_matching', 'saying', 'nearest_passages', 'waiting_team'
 );
 
 -- Noting the use of a token costs a write; once a minute is often enough to see which are alive.
