@@ -7,6 +7,7 @@ from hivemind import Hivemind
 from hivemind.model.erasure import Erasure
 from hivemind.store import log
 from hivemind.sync.devices import Choices
+from hivemind.sync.folder_files import DeviceState, load_state
 
 Machines = Callable[..., Hivemind]
 
@@ -23,6 +24,13 @@ def sync_all(*minds: Hivemind) -> None:
     for _ in range(3):
         for mind in minds:
             mind.devices.sync()
+
+
+def load(mind: Hivemind) -> DeviceState:
+    """Return a machine's keys and what it has seen of the others."""
+    state = load_state(mind._context.settings.home)
+    assert state is not None
+    return state
 
 
 def list_texts(mind: Hivemind) -> set[str]:

@@ -48,6 +48,26 @@ def test_saying_no_sends_nothing(at: At, tmp_path: Path) -> None:
     assert "shares no folder" in run("sync").output
 
 
+def test_a_folder_without_a_name_is_not_the_current_one(at: At) -> None:
+    at("laptop")
+
+    refused = run("sync", "setup", "", "--yes")
+
+    assert refused.exit_code == 2
+    assert "shares no folder" in run("sync").output
+
+
+def test_a_setup_says_who_uses_the_folder(at: At, tmp_path: Path) -> None:
+    outputs = []
+    for name, answer in (("laptop", "y"), ("laptop", "y"), ("desktop", "n")):
+        at(name)
+        outputs.append(run("sync", "setup", str(tmp_path / "folder"), stdin=f"{answer}\n").output)
+
+    assert ["first machine" in text for text in outputs] == [True, False, False]
+    assert ["This machine shares it" in text for text in outputs] == [False, True, False]
+    assert ["Another machine uses it" in text for text in outputs] == [False, False, True]
+
+
 def test_hooks_exchange_once_a_folder_is_shared(at: At, tmp_path: Path) -> None:
     at("laptop")
     run("remember", "Deploys run from main only")
@@ -77,15 +97,15 @@ def test_erasing_tells_which_machines_have_confirmed(at: At, tmp_path: Path) -> 
     run("sync")
 
     receipt = run("erase", memory, "--yes")
-    assert "machine desktop" in receipt.output
-    assert receipt.exit_code == 1
+    assert receipt.exit_code == 0
 
     at("desktop")
     run("sync")
     at("laptop")
-    run("sync")
-    receipt = run("erase", memory, "--yes")
-    assert receipt.exit_code == 0, receipt.output
+    confirmed = run("erase", memory, "--yes")
+    assert confirmed.exit_code == 0, confirmed.output
+    assert "machine desktop\tpending" in receipt.output
+    assert "machine desktop\tdone" in confirmed.output
 
 
 def test_removing_shows_a_new_phrase(at: At, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Machines that exchange through a git repository: a real one, over file://."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -126,3 +127,42 @@ def test_a_push_that_fails_is_repeated_by_the_next_exchange(machine: Machines, r
     sync_all(laptop, desktop)
 
     assert list_texts(desktop) == {"Deploys run from main only"}
+
+
+def test_a_branch_that_was_deleted_is_written_again(machine: Machines, repository: Path) -> None:
+    laptop, desktop = machine("laptop"), machine("desktop")
+    address = f"file://{repository}"
+    set_up(desktop, address, "desktop", set_up(laptop, address, "laptop"))
+    laptop.remember("Deploys run from main only")
+    sync_all(laptop, desktop)
+
+    git(repository, "update-ref", "-d", "refs/heads/main")
+    desktop.remember("Said after the branch was deleted")
+    sync_all(desktop, laptop)
+
+    assert list_texts(laptop) == {"Deploys run from main only", "Said after the branch was deleted"}
+    assert git(repository, "rev-list", "--count", "main")
+
+
+@pytest.mark.parametrize("has_readme", [False, True])
+def test_a_repository_that_was_created_again_is_filled_again(
+    machine: Machines, repository: Path, has_readme: bool, tmp_path: Path
+) -> None:
+    laptop, desktop, cloud = machine("laptop"), machine("desktop"), machine("cloud")
+    address = f"file://{repository}"
+    set_up(desktop, address, "desktop", set_up(laptop, address, "laptop"))
+    laptop.remember("Deploys run from main only")
+    sync_all(laptop, desktop)
+
+    shutil.rmtree(repository)
+    subprocess.run(["git", "init", "--quiet", "--bare", str(repository)], check=True)
+    if has_readme:
+        # As a host makes it that was asked for a first file.
+        with open_folder(address, tmp_path / "host") as folder:
+            (folder.root / "README.md").write_text("memory")
+    desktop.remember("Said after the repository was lost")
+    sync_all(desktop, laptop)
+    set_up(cloud, address, "cloud", laptop.devices.phrase())
+
+    expected = {"Deploys run from main only", "Said after the repository was lost"}
+    assert list_texts(laptop) == list_texts(desktop) == list_texts(cloud) == expected

@@ -1,9 +1,12 @@
 """A person's machines exchange their memories through a folder. Names are the promises users are given."""
 
+import re
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from hivemind import Scope
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
@@ -11,8 +14,10 @@ from hivemind.model.events import MemoryRemembered, ObservationMade
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Kind, Status
 from hivemind.model.session import ObservationKind
-from hivemind.store import backup
+from hivemind.store import backup, sync_state
 from hivemind.sync.devices import Choices, Farewell
+from hivemind.viewer import build
+from hivemind.viewer.local import make_site
 from tests.command_line import residue
 from tests.conftest import AGENT
 from tests.sync.machines import Machines, assert_chains_verify, find_place, list_files, list_texts, set_up, sync_all
@@ -260,6 +265,24 @@ def test_an_erasure_reaches_every_machine_file_and_backup(machine: Machines, fol
     assert not files <= set(list_files(folder))
     with pytest.raises(Refused):
         desktop.remember("The launch codename is Zanzibar-77")
+
+
+def test_an_erasure_by_name_in_the_viewer_reaches_every_machine(machine: Machines, folder: Path) -> None:
+    laptop, desktop = machine("laptop"), machine("desktop")
+    set_up(desktop, folder, "desktop", set_up(laptop, folder, "laptop"))
+    memory = desktop.remember("The launch codename is Zanzibar-77")
+    sync_all(desktop, laptop)
+    site = make_site(8000, b"token", {"open"}, "ada", lambda _: nullcontext(laptop))
+    browser = TestClient(build(site), base_url="http://127.0.0.1:8000", headers={"origin": "http://127.0.0.1:8000"})
+    browser.post("/login", data={"code": "open"})
+
+    form = dict(re.findall(r'name="(token|seen)" value="(\w+)"', browser.get("/erase?about=Zanzibar-77").text))
+    erased = browser.post("/erase", data={**form, "about": "Zanzibar-77"})
+
+    assert str(folder) in erased.text
+    assert find_place(laptop.erasures.receipt(memory.id), "machine desktop") == "pending"
+    desktop.devices.sync()
+    assert list_texts(desktop) == set()
     assert_chains_verify(laptop, desktop)
 
 
@@ -276,6 +299,29 @@ def test_a_machine_that_joins_later_never_gets_what_was_erased(machine: Machines
     assert list_texts(cloud) == {"Deploys run from main only"}
     assert residue(tmp_path / "cloud", b"Zanzibar-77") == []
     assert_chains_verify(cloud)
+
+
+def test_an_interrupted_exchange_takes_in_an_erasure_with_what_it_erased_or_neither(
+    machine: Machines, folder: Path
+) -> None:
+    laptop, cloud = machine("laptop"), machine("cloud")
+    set_up(cloud, folder, "cloud", set_up(laptop, folder, "laptop"))
+    sync_all(laptop, cloud, laptop)
+    before = sync_state.list_private_chains(laptop._context.store.db)
+    memory = cloud.remember("The launch codename is Zanzibar-77")
+    cloud.devices.sync()
+    cloud.devices.carry(cloud.erase(memory.id))
+
+    def interrupt(*_: int) -> None:
+        raise Unavailable("the power is gone")
+
+    with pytest.raises(Unavailable, match="the power is gone"):
+        laptop.devices.sync(progress=interrupt)
+
+    assert sync_state.list_private_chains(laptop._context.store.db) == before
+    laptop.devices.sync()
+    assert sync_state.list_private_chains(laptop._context.store.db) != before
+    assert list_texts(laptop) == set()
 
 
 def test_an_erasure_waits_for_a_folder_that_is_not_there(machine: Machines, folder: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Machines whose disk was put back to an earlier state, and what others know of them by then."""
 
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +10,17 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.store import backup
+from hivemind.sync.folders import EPOCHS, Folder
+from lab.evals.simulation.attacker import Attacker
+from lab.evals.simulation.own_machines import read_published
 from tests.sync.machines import (
     Machines,
     assert_chains_verify,
     find_directory,
     find_place,
+    list_files,
     list_texts,
+    load,
     set_up,
     sync_all,
 )
@@ -158,6 +164,33 @@ def test_an_erasure_does_not_wait_for_a_place_that_its_machine_gave_up(
 
     assert desktop.devices.status().unconfirmed_erasures == 0
     assert find_place(desktop.erasures.receipt(memory.id), "machine laptop") == "done"
+
+
+def test_a_machine_that_was_put_back_follows_the_key_that_it_used_and_not_a_removed_machine(
+    machine: Machines, folder: Path, save_disk: Callable[[Hivemind, str], tuple[Hivemind, PutBack]]
+) -> None:
+    laptop, stolen, tablet = machine("laptop"), machine("stolen"), machine("tablet")
+    set_up(stolen, folder, "stolen", set_up(laptop, folder, "laptop"))
+    sync_all(laptop, stolen)
+    laptop, put_back = save_disk(laptop, "laptop")
+    attacker = Attacker(load(stolen), Folder(folder), random.Random(1))
+    laptop.devices.remove("stolen")
+    # A machine that the copy of the disk does not know writes the key's file again.
+    set_up(tablet, folder, "tablet", laptop.devices.phrase())
+    for file in list_files(folder / EPOCHS):
+        file.unlink()
+    tablet.devices.sync()
+    attacker.forge_epoch()
+
+    laptop = put_back(laptop)
+    laptop.remember("Only for machines that stayed")
+    sync_all(laptop, tablet)
+
+    assert list_texts(tablet) == {"Only for machines that stayed"}
+    assert laptop.devices.phrase() == tablet.devices.phrase()
+    files = {name: attacker.folder.read(name) or b"" for name in attacker.folder.list_names()}
+    assert "Only for" in read_published(files, load(tablet).epochs)
+    assert "Only for" not in read_published(files, attacker.list_keys())
 
 
 def test_a_machine_whose_copy_took_its_place_goes_on_in_another(

@@ -35,15 +35,44 @@ class Carrier:
             if view is not writer:
                 view.waiting.add(name)
 
-    def lose(self) -> None:
-        """Lose a file everywhere, as when somebody tidies the folder up."""
-        names = [name for name, versions in self.files.items() if versions[-1] and not name.startswith("epochs/")]
+    def damage(self) -> None:
+        """Lose, tear or replace a file everywhere, as when somebody tidies the folder up or a disk fails."""
+        names = sorted(self.current())
+        epochs = [name for name in names if name.startswith("epochs/")]
         if names:
-            name = self.chance.choice(names)
-            self.counts["files lost"] += 1
-            self.files[name].append(None)
-            for view in self.views:
+            name = self.chance.choice(self.chance.choice((names, epochs or names)))
+            kind = self.chance.choice(("lost", "cut", "foreign"))
+            content = self.current()[name]
+            self.counts[f"files {kind}"] += 1
+            self.counts["epochs damaged"] += name in epochs
+            self._set(name, {"lost": None, "cut": content[: len(content) // 2], "foreign": b"[.ShellClassInfo]"}[kind])
+
+    def add_foreign_files(self) -> None:
+        """Add files as a NAS, a desktop and a program that synchronises do."""
+        self.counts["foreign files"] += 1
+        directories = sorted({name.partition("/")[0] for name in self.files})
+        for directory in (*directories, "@eaDir", "lost+found"):
+            name = self.chance.choice(("Thumbs.db", "desktop.ini", "1-Kopie (2)", "head.sync-conflict-1", "head~"))
+            self._set(f"{directory}/{name}", b"[.ShellClassInfo]")
+
+    def empty(self) -> None:
+        """Empty the folder, as when a git repository is deleted and created again."""
+        self.counts["folders emptied"] += 1
+        for name in self.files:
+            self._set(name, None)
+
+    def delete(self, name: str) -> None:
+        """Delete a file everywhere, as the person may."""
+        self._set(name, None)
+
+    def _set(self, name: str, content: bytes | None) -> None:
+        self.files.setdefault(name, []).append(content)
+        for view in self.views:
+            view.waiting.discard(name)
+            if content is None:
                 view.files.pop(name, None)
+            else:
+                view.files[name] = content
 
     def current(self) -> dict[str, bytes]:
         """Return the newest version of every file."""

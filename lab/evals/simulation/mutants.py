@@ -144,13 +144,10 @@ def teams_mix() -> list[Change]:
 
 def gaps_pass() -> list[Change]:
     """An entry is put at the end of a chain without asking what it follows."""
-
-    def go_on(db: Database, header: wire.Header, *, is_shared: bool, has_content: bool) -> tuple[int, bool]:
-        key, _, _ = log.ensure_chain(db, header.device, is_shared=is_shared)
-        db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
-        return log.add_header(db, key, header), False
-
-    return [(chains, "_continue", go_on)]
+    return [
+        (chains, "_check_order", lambda header, seq, last_hash: None),
+        (chains, "is_after_gap", lambda header, last_seq: False),
+    ]
 
 
 def seals_are_not_looked_at() -> list[Change]:
@@ -162,8 +159,8 @@ def refusals_are_forgotten() -> list[Change]:
     """What was refused counts when it is sent again."""
     find_known, reason_against = log.find_known_ids, exchange._find_refusal
 
-    def reason(store: Store, member: Any, entry: wire.WireEntry) -> str | None:
-        return None if find_known(store.db, [entry.header.id]) else reason_against(store, member, entry)
+    def reason(store: Store, gate: Any, member: Any, entry: wire.WireEntry) -> str | None:
+        return None if find_known(store.db, [entry.header.id]) else reason_against(store, gate, member, entry)
 
     return [(log, "find_known_ids", lambda db, ids: set()), (exchange, "_find_refusal", reason)]
 

@@ -2,8 +2,10 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -26,9 +28,11 @@ from hivemind.store.projections import memories
 from hivemind.store.sqlite import _delete_for_real
 from hivemind.sync import folder_keys, folder_segments, folders
 from hivemind.sync.folder_files import HEAD, Choices, DeviceState, load_state, unpack_head
-from hivemind.sync.folder_keys import EPOCHS, Epoch
+from hivemind.sync.folder_keys import Epoch
 from hivemind.sync.folder_segments import load_segment
+from hivemind.sync.folders import EPOCHS
 from lab.evals.simulation import promises
+from lab.evals.simulation.attacker import Attacker
 from lab.evals.simulation.carrier import Carrier, View
 from lab.evals.simulation.machines import REPOSITORY, Crash, Fragile, Machine, make_empty_store, read_bytes
 from lab.evals.simulation.promises import Broken
@@ -41,7 +45,8 @@ SKEWS = (0, 0, -3, 2, 40)
 ADA = TeamMember(person="ada", role=Role.WRITER)
 MUST_HAPPEN = (
     "memory.erased", "memory.revised", "rival edits", "said again", "crashes", "files late", "files torn", "files old",
-    "files doubled", "files lost", "snapshots restored", "machines removed", "confirmed erasures",
+    "files doubled", "files lost", "files cut", "files foreign", "epochs damaged", "foreign files", "folders emptied",
+    "snapshots restored", "machines removed", "attacks", "attacks by removal", "confirmed erasures",
 )  # fmt: skip
 """A run proves something only if each of these happened in it."""
 
@@ -58,10 +63,10 @@ class OwnMachines:
         self.carrier = Carrier(self.chance, self.counts)
         self.views: dict[str, View] = {}
         self.machines = [self._add_machine(name) for name in NAMES]
-        self.removed_epochs: tuple[Epoch, ...] = ()
-        """The keys of the machine that was removed."""
-        self.new_words: set[str] = set()
-        """Words that were written after the removal."""
+        self.attacker: Attacker | None = None
+        """Who has the keys of the machine that was removed."""
+        self.new_words: dict[str, str] = {}
+        """Words that were written after the removal, each with the machine that wrote it."""
         self.words: dict[str, dict[str, str]] = {}
         """For each memory, the words that only it contains, each with the text around it."""
         self.local_words: set[str] = set()
@@ -82,6 +87,8 @@ class OwnMachines:
         for _ in range(STEPS):
             self._step(self.chance.choice(self.machines))
         self._exchange_all()
+        if self.attacker:
+            self._resist(self.attacker)
         self._remove_former_places()
         self._check()
 
@@ -101,11 +108,11 @@ class OwnMachines:
         machine.mind.devices.set_up(plan, phrase=phrase, name=machine.name)
         return machine.mind.devices.phrase()
 
-    def _word(self) -> str:
+    def _word(self, machine: Machine) -> str:
         self.tokens += 1
         word = f"word{self.tokens:04d}{self.chance.randrange(1 << 24):06x}"
-        if self.removed_epochs:
-            self.new_words.add(word)
+        if self.attacker:
+            self.new_words[word] = machine.name
         return word
 
     def _crashes(self) -> bool:
@@ -117,8 +124,9 @@ class OwnMachines:
         self.now += timedelta(minutes=self.chance.randrange(1, 400))
         actions = {
             self._sync: 40, self._remember: 8, self._revise: 16, self._tag: 3, self._judge: 8, self._erase: 8,
-            self._say_again: 8, self._observe: 4, self._keep_to_the_team: 2, self._lose_file: 2, self._rebuild: 1,
-            self._take_snapshot: 3, self._restore_snapshot: 2, self._remove: 1,
+            self._say_again: 8, self._observe: 4, self._keep_to_the_team: 2, self._damage: 3, self._rebuild: 1,
+            self._take_snapshot: 4, self._restore_snapshot: 4, self._remove: 3,
+            self._attack: 12 if self.attacker else 0,
         }  # fmt: skip
         action = self.chance.choices(list(actions), list(actions.values()))[0]
         with suppress(NotFound, InvalidInput, Refused):
@@ -127,13 +135,13 @@ class OwnMachines:
     # -- what the person does ----------------------------------------------------------------------
 
     def _remember(self, machine: Machine) -> None:
-        word = self._word()
+        word = self._word(machine)
         scope = self.chance.choice((Scope.USER, Scope.PROJECT))
         memory = machine.mind.remember(f"{word} holds for me", scope=scope, subject=self.chance.choice(("", "deploy")))
         self.words.setdefault(memory.id, {})[word] = memory.text
 
     def _revise(self, machine: Machine) -> None:
-        memory, word = self._pick_memory(machine), self._word()
+        memory, word = self._pick_memory(machine), self._word(machine)
         self.words.setdefault(memory.id, {})[word] = machine.mind.edit(memory.id, f"{word} holds instead").text
 
     def _tag(self, machine: Machine) -> None:
@@ -161,13 +169,13 @@ class OwnMachines:
             raise Broken("an erased value was taken in again")
 
     def _observe(self, machine: Machine) -> None:
-        word = self._word()
+        word = self._word(machine)
         self.local_words.add(word)
         fact = ObservationMade(agent="codex", session_id=f"{word}session", seen=ObservationKind.REPLY, text=word)
         machine.store.record([machine.mind._context.factory.event(fact, Scope.PROJECT, REPOSITORY.id)])
 
     def _keep_to_the_team(self, machine: Machine) -> None:
-        word = self._word()
+        word = self._word(machine)
         self.local_words.add(word)
         machine.mind.remember(f"{word} holds for the team", scope=Scope.TEAM)
 
@@ -175,11 +183,34 @@ class OwnMachines:
         """Remove the last machine, once."""
         target = self.machines[-1]
         if len(self.machines) == len(NAMES) and machine is not target:
-            removed_epochs = self._load_state(target).epochs
+            view = self.carrier.add_view(lambda: False)
+            view.files = dict(self.views[target.name].files)
+            attacker = Attacker(self._load_state(target), view, self.chance)
             machine.mind.devices.remove(target.name)
             self.counts["machines removed"] += 1
             self.machines.remove(target)
-            self.removed_epochs = removed_epochs
+            self.attacker = attacker
+
+    def _attack(self, machine: Machine) -> None:
+        """Let somebody with the keys of the removed machine write to the folder."""
+        attacker = self.attacker
+        assert attacker is not None
+        view = attacker.folder
+        assert isinstance(view, View)
+        view.receive()
+        self.counts["attacks"] += 1
+        moves: list[Callable[[], None]] = [
+            attacker.forge_unsigned_epoch, attacker.forge_epoch, partial(attacker.forge_epoch, count=3),
+            attacker.forge_epoch_of_stranger, partial(attacker.forge_epoch_of_stranger, count=3),
+            attacker.overwrite_epochs, attacker.break_epochs, attacker.invent_machine, attacker.forge_heads,
+            attacker.put_back_files,
+        ]  # fmt: skip
+        # A machine that has not heard of the removal may believe a removal by the removed machine.
+        if all(self._has_heard(other, attacker) for other in self.machines) and not self.snapshots:
+            others = tuple(self._load_state(other).directory for other in self.machines)
+            self.counts["attacks by removal"] += 1
+            moves += [partial(attacker.forge_epoch, removed=others), partial(attacker.invent_machine, gone=others)] * 3
+        self.chance.choice(moves)()
 
     # -- what happens to the machines --------------------------------------------------------------
 
@@ -200,8 +231,9 @@ class OwnMachines:
         finally:
             self.crash_odds = 0.0
 
-    def _lose_file(self, machine: Machine) -> None:
-        self.carrier.lose()
+    def _damage(self, machine: Machine) -> None:
+        damage = (self.carrier.damage, self.carrier.add_foreign_files, self.carrier.empty)
+        self.chance.choices(damage, (12, 3, 1))[0]()
 
     def _rebuild(self, machine: Machine) -> None:
         machine.store.rebuild()
@@ -215,6 +247,9 @@ class OwnMachines:
         """Put a machine back to an earlier state, as a virtual machine or a copy of the disk does."""
         if machine.name in self.snapshots and isinstance(machine.store.db, Fragile) and machine.store.directory:
             self.counts["snapshots restored"] += 1
+            if self.attacker and not self._has_heard(machine, self.attacker):
+                # What it wrote with the old key may stay in a place that it now forgets.
+                self.new_words = {word: name for word, name in self.new_words.items() if name != machine.name}
             content, state = self.snapshots[machine.name]
             machine.store.db.connection.deserialize("main", content)
             _delete_for_real(machine.store.db.connection)
@@ -237,6 +272,10 @@ class OwnMachines:
         assert state is not None
         return state
 
+    def _has_heard(self, machine: Machine, attacker: Attacker) -> bool:
+        """Whether a machine knows that the attacker's was removed; until then it uses the old key."""
+        return attacker.identities[0].directory in self._load_state(machine).removed
+
     def _receive_all(self) -> None:
         self.carrier.trouble = 0
         for view in self.views.values():
@@ -244,25 +283,83 @@ class OwnMachines:
 
     def _exchange_all(self) -> None:
         """Bring every file everywhere and let all machines exchange without faults."""
-        for _ in range(4):
+        self._exchange()
+        attackers = self.attacker.list_names() if self.attacker and self.counts["snapshots restored"] else set()
+        for machine in self.machines:
+            for name in sorted(attackers & set(self._load_state(machine).names)):
+                # A machine that was put back has forgotten the removal, and no other has the key that says so. Until
+                # the person removes it again, the other one belongs, and may bring in further machines.
+                self.counts["removed again"] += 1
+                machine.mind.devices.remove(name)
+                self.new_words.clear()
+                self._exchange()
+
+    def _exchange(self) -> None:
+        for attempt in range(6):
             for machine in self.machines:
                 self._receive_all()
                 try:
-                    machine.mind.devices.sync()
-                except Refused:
-                    # Put back to a time before a key that was made for its later place: it joins again.
-                    self.counts["joined again"] += 1
-                    newest = max(self.machines, key=lambda other: self._load_state(other).epoch.number)
-                    self._set_up(machine, newest.mind.devices.phrase())
+                    self._sync_or_join(machine)
+                except (Unavailable, InvalidInput):
+                    # It may wait for a file that another machine writes again.
+                    if attempt > 3:
+                        raise
+                    if attempt == 2:
+                        self._remove_lost_places()
+                    if attempt == 3:
+                        self._join_others(machine)
+
+    def _remove_lost_places(self) -> None:
+        """Remove places where no machine is any more, and whose keys are lost with it."""
+        places = {self._load_state(machine).directory for machine in self.machines}
+        for machine in self.machines:
+            for place in sorted(set(self._load_state(machine).names) - places):
+                with suppress(Unavailable, Refused):
+                    machine.mind.devices.remove(place)
+
+    def _join_others(self, machine: Machine) -> None:
+        """Let machines join again that followed the removed one before they heard of the removal."""
+        epochs = {epoch.name for epoch in self._load_state(machine).epochs}
+        for other in self.machines:
+            if self._load_state(other).epoch.name not in epochs:
+                self.counts["rescued"] += 1
+                self._set_up(other, machine.mind.devices.phrase())
+
+    def _sync_or_join(self, machine: Machine) -> None:
+        try:
+            machine.mind.devices.sync()
+        except Refused:
+            # Put back to a time before a key that was made for its later place: it joins again.
+            self.counts["joined again"] += 1
+            others = [other for other in self.machines if other is not machine]
+            newest = max(others, key=lambda other: self._load_state(other).epoch.number)
+            try:
+                self._set_up(machine, newest.mind.devices.phrase())
+            except Refused as error:
+                # Nobody has that key any more, because the machine that made it was put back: the person deletes it.
+                self.carrier.delete(str(error).partition(":")[0])
+
+    def _resist(self, attacker: Attacker) -> None:
+        """Go on while somebody with the keys of the removed machine attacks, without anybody's help."""
+        for _ in range(3):
+            self._attack(self.machines[0])
+            for machine in self.machines:
+                self._remember(machine)
+                self._receive_all()
+                machine.mind.devices.sync()
+        for machine in self.machines:
+            names = set(self._load_state(machine).names)
+            promises._require(not names & attacker.list_names(), "a machine that does not exist belongs to the others")
 
     def _remove_former_places(self) -> None:
         """Remove what `sync devices` lists of machines that were put back and go on elsewhere in the folder."""
         places = {self._load_state(machine).directory for machine in self.machines}
-        former_places = set(self._load_state(self.machines[0]).names) - places
-        for place in sorted(former_places):
-            self.machines[0].mind.devices.remove(place)
-        if former_places:
-            self._exchange_all()
+        for machine in self.machines:
+            former_places = set(self._load_state(machine).names) - places
+            for place in sorted(former_places):
+                machine.mind.devices.remove(place)
+            if former_places:
+                self._exchange_all()
 
     # -- what must hold ----------------------------------------------------------------------------
 
@@ -270,19 +367,27 @@ class OwnMachines:
         newcomer = self._add_machine("newcomer")
         self._receive_all()
         self._set_up(newcomer, self.machines[0].mind.devices.phrase())
-        stores = [machine.store for machine in (*self.machines, newcomer)]
+        self.machines.append(newcomer)
+        # What was torn since the others have read it is written again when the newcomer misses it.
+        self._exchange_all()
+        stores = [machine.store for machine in self.machines]
         promises._chains_verify(stores)
         expected = _private_memories(self.machines[0])
-        for machine in (*self.machines[1:], newcomer):
+        for machine in self.machines[1:]:
             promises._require(_private_memories(machine) == expected, f"{machine.name} does not know the same")
         for machine in self.machines:
             promises._require(not self._list_unconfirmed(machine), "an erasure was not confirmed")
         promises._no_edit_is_lost(stores[0])
-        self._check_files([*self.machines, newcomer])
+        self._check_files(self.machines)
         promises._rebuilding_changes_nothing(self.chance.choice(stores))
 
     def _check_files(self, machines: list[Machine]) -> None:
-        published = _read_all(self.carrier.current(), self._load_state(machines[0]).epochs)
+        state = self._load_state(machines[0])
+        # What a removed machine writes in a place of which no other has heard stays until the person deletes it, as
+        # each exchange asks them to; the places that they know are emptied.
+        unknown_names = self.attacker.list_names() - set(state.removed) if self.attacker else set()
+        files = {name: raw for name, raw in self.carrier.current().items() if name.split("/")[0] not in unknown_names}
+        published = read_published(files, state.epochs)
         promises._require(not any(word in published for word in self.local_words), "something local travelled")
         raw = b"".join(self.carrier.current().values())
         for memory, words in self.words.items():
@@ -292,7 +397,8 @@ class OwnMachines:
                 for machine in machines:
                     leftover_words = promises._find_words(machine.store, memory, words)
                     promises._require(not leftover_words, "the content of an erased memory is still on a machine")
-        readable = _read_all(self.carrier.current(), self.removed_epochs)
+        keys = self.attacker.list_keys() if self.attacker else ()
+        readable = read_published(self.carrier.current(), keys)
         promises._require(not any(word in readable for word in self.new_words), "a removed machine can read on")
 
     def _check_confirmed(self, machine: Machine, batch: str) -> None:
@@ -312,7 +418,7 @@ def _private_memories(machine: Machine) -> list[Memory]:
     return [memory for memory in every_memory if memory.scope is not MemoryScope.TEAM]
 
 
-def _read_all(files: dict[str, bytes], epochs: tuple[Epoch, ...]) -> str:
+def read_published(files: dict[str, bytes], epochs: tuple[Epoch, ...]) -> str:
     """Return the content of every entry in the folder that these keys open."""
     folder: Any = SimpleNamespace(read=files.get)
     entries: list[WireEntry] = []
@@ -320,7 +426,7 @@ def _read_all(files: dict[str, bytes], epochs: tuple[Epoch, ...]) -> str:
         directory, _, file = name.partition("/")
         if file == HEAD and directory != EPOCHS:
             with suppress(folder_keys.SealBroken):
-                head, _ = unpack_head(content, epochs, directory)
+                head, _ = unpack_head(content, epochs, directory, {})
                 for segment in head.segments:
                     entries += load_segment(folder, directory, segment, epochs) or []
     return " ".join(entry.content or "" for entry in entries)

@@ -20,9 +20,10 @@ from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_minute
 from hivemind.store import sync_state
 from hivemind.store.projections import memories, peers, sessions
-from hivemind.sync import folder_keys
+from hivemind.sync import folder_epochs, folder_keys
 from hivemind.sync.folder_exchange import ExchangeReport, OtherDevice, exchange, look, settle_identity
 from hivemind.sync.folder_files import Choices, DeviceState, Head, delete_state, load_state, save_state
+from hivemind.sync.folder_segments import find_ends
 from hivemind.sync.folders import Folder, is_git_address, new_name, open_folder, open_last_copy, parse_location
 from hivemind.text.clean import parse_tags, validate_label
 
@@ -108,7 +109,8 @@ class Devices:
         if not is_git_address(place):
             _make_folder(Path(place))
         with self._open(place) as folder:
-            is_new = not folder_keys.has_epochs(folder)
+            # Also if the key is lost or has not arrived: another one beside it would divide the machines for ever.
+            is_new = not folder.list_names()
         total = memories.count_private(db)
         travelling = memories.count_private(
             db, without_repos=choices.excluded_repos, without_tags=choices.excluded_tags
@@ -128,7 +130,7 @@ class Devices:
             secret = folder_keys.parse_phrase(phrase) if phrase else b""
             with self._open(plan.location) as folder:
                 if not state or secret:
-                    state = self._join(folder, plan, secret, name or (state.name if state else platform.node()))
+                    state = self._join(folder, plan, secret, name, state)
                 state, report = self._exchange(folder, _choose(state, plan.choices), progress)
             return self._finish(state, report)
 
@@ -152,7 +154,7 @@ class Devices:
             other_devices, problems = look(self._store, folder, state)
         except Unavailable as error:
             problems = (str(error),)
-        own_end = max((segment.last for segment in state.segments if segment.chain == state.device), default=0)
+        own_end = find_ends(state.segments).get(state.device, 0)
         this = Machine(name=state.name, directory=state.directory, is_this=True, last_seen_at=state.synchronised_at)
         other_machines = [
             Machine(
@@ -245,33 +247,36 @@ class Devices:
 
     def _lock(self) -> AbstractContextManager[None]:
         """Wait until no other process exchanges: agents start one each when their sessions start."""
-        return system.lock_file(str(self._directory / LOCK_FILE))
+        return system.FileLock(str(self._directory / LOCK_FILE))
 
     def _open(self, location: str) -> AbstractContextManager[Folder]:
         return open_folder(location, self._directory / CLONE_FOLDER)
 
-    def _join(self, folder: Folder, plan: Plan, secret: bytes, name: str) -> DeviceState:
-        if not folder_keys.has_epochs(folder):
-            if secret:
-                raise InvalidInput(
-                    f"{plan.location} is empty; run 'hivemind sync' on the other machine, wait until its files are"
-                    " here, then try again"
-                )
-            known_epochs: tuple[folder_keys.Epoch, ...] = (folder_keys.begin_epoch(folder, None, {}),)
-        elif secret:
-            known_epochs = folder_keys.join_epochs(folder, secret)
-        else:
-            raise InvalidInput("another machine uses this folder; give its phrase, which 'hivemind sync phrase' shows")
-        return DeviceState(
+    def _join(
+        self, folder: Folder, plan: Plan, secret: bytes, name: str, former_state: DeviceState | None
+    ) -> DeviceState:
+        former_places = (former_state.directory, *former_state.former) if former_state else ()
+        name = name or (former_state.name if former_state else platform.node())
+        state = DeviceState(
             location=plan.location, name=validate_label(name, "the machine's name"), directory=new_name(),
-            device=self._store.device, private_key=folder_keys.new_private_key(), epochs=known_epochs,
+            device=self._store.device, private_key=folder_keys.new_private_key(), epochs=(), former=former_places,
         )  # fmt: skip
+        if secret and folder_epochs.has_epochs(folder):
+            return folder_epochs.join_epochs(folder, state, secret)
+        if secret:
+            raise InvalidInput(
+                f"the key of the other machines is not in {plan.location}; run 'hivemind sync' on one of them, wait"
+                " until its files are here, then try again"
+            )
+        if folder.list_names():
+            raise InvalidInput("another machine uses this folder; give its phrase, which 'hivemind sync phrase' shows")
+        return folder_epochs.begin_epoch(folder, state)
 
     def _exchange(
         self, folder: Folder, state: DeviceState, progress: Progress, removing: str = ""
     ) -> tuple[DeviceState, ExchangeReport]:
         context = self._context
-        state = settle_identity(self._store, folder, state, self._save)
+        state = settle_identity(self._store, folder, state, self._save, removing)
         self._save(state)
         if not peers.is_known(self._store.db, state.device, state.name):
             fact = DeviceJoined(device=state.device, name=state.name, secret=self._store.secret.hex())

@@ -11,21 +11,20 @@ from dataclasses import dataclass, replace
 from hivemind.context import Progress, quietly
 from hivemind.store import chains, log, sync_state
 from hivemind.store.store import Store
-from hivemind.sync import folder_keys
-from hivemind.sync.folder_files import HEAD, DeviceState, FormatTooNew, Head, pack_head, unpack_head
-from hivemind.sync.folder_keys import EPOCHS
+from hivemind.sync import folder_epochs, folder_keys
+from hivemind.sync.folder_files import HEAD, UNREADABLE, DeviceState, FormatTooNew, Head, pack_head, unpack_head
+from hivemind.sync.folder_keys import Epoch
 from hivemind.sync.folder_segments import (
     EraseFollowUp,
     EraseFromBackups,
     SegmentReader,
     SegmentWriter,
     count_waiting,
+    find_ends,
     load_segment,
 )
-from hivemind.sync.folders import Folder, new_name
+from hivemind.sync.folders import EPOCHS, Folder, new_name
 
-UNREADABLE = (folder_keys.SealBroken, FormatTooNew, ValueError, KeyError, TypeError, AttributeError)
-"""What reading a head may raise: torn, of another key, or of a newer program."""
 EPOCH_SHIFT = 40
 """A head of a later epoch is newer, whatever its counter: a device that was removed knows only earlier keys."""
 
@@ -89,10 +88,10 @@ def exchange(
     # Only once everything of them has arrived, because their files are deleted.
     gone_names = {name for name in state.former if name not in heads or not count_waiting(store, heads[name])}
     gone_names |= {name for name, head in heads.items() if head.has_left and not count_waiting(store, head)}
-    # With what the others removed or saw end, because their own lists end when they leave.
+    # With what the others saw end, because their own lists end when they leave.
     state = replace(
         state,
-        removed=tuple(sorted({*_list_removed(state, heads), removing} - {""})),
+        removed=tuple(sorted({*state.removed, removing} - {""})),
         gone=tuple(sorted({*_list_gone(state, heads), *gone_names})),
     )
     staying = {
@@ -101,13 +100,15 @@ def exchange(
         if name not in {*state.gone, *state.former, *state.removed} and not head.has_left
     }
     state = _adopt(store, _note_others(state, heads, staying), staying)
-    state = _renew_epoch(folder, state, staying, problems, is_due=bool(removing))
+    # Also if two devices removed others at the same time.
+    if folder_epochs.is_open(state):
+        state = folder_epochs.begin_epoch(folder, state)
     state, sent = _publish(store, folder, state, staying, reader.missing, now, save)
     # At every exchange, because a carrier may bring files late, or bring them back; they may contain erased text.
     _delete_unlisted(folder, state, {*state.gone, *state.removed})
     return replace(state, former=tuple(set(state.former) - gone_names)), ExchangeReport(
         sent=sent, received=reader.received, erased=reader.erased, others=_describe_others(store, state, staying),
-        problems=(*problems, *reader.problems, *folder.refused.values()),
+        problems=(*problems, *reader.problems, *folder.problems.values()),
     )  # fmt: skip
 
 
@@ -115,11 +116,11 @@ def look(store: Store, folder: Folder, state: DeviceState) -> tuple[tuple[OtherD
     """Return the other devices and what is wrong with their files, without changing anything."""
     problems: list[str] = []
     heads, _ = _read_heads(folder, state, problems)
-    return _describe_others(store, state, heads), [*problems, *folder.refused.values()]
+    return _describe_others(store, state, heads), [*problems, *folder.problems.values()]
 
 
 def _describe_others(store: Store, state: DeviceState, heads: Mapping[str, Head]) -> tuple[OtherDevice, ...]:
-    own_end = max((segment.last for segment in state.segments if segment.chain == store.device), default=0)
+    own_end = find_ends(state.segments).get(store.device, 0)
     return tuple(
         OtherDevice(
             directory=name, head=head, waiting_for=count_waiting(store, head),
@@ -130,11 +131,11 @@ def _describe_others(store: Store, state: DeviceState, heads: Mapping[str, Head]
 
 
 def settle_identity(
-    store: Store, folder: Folder, state: DeviceState, save: Callable[[DeviceState], None]
+    store: Store, folder: Folder, state: DeviceState, save: Callable[[DeviceState], None], removing: str = ""
 ) -> DeviceState:
     """Take in new keys, and give this device a new place if its store was restored, put back or copied."""
     # First, because a new epoch is sealed for the old place.
-    state = take_in_keys(folder, state)
+    state = folder_epochs.take_in_epochs(folder, state, removing=removing)
     heads, _ = _read_heads(folder, state, [])
     if state.device != store.device:
         # What it published before is read back, because the backup may be older, and published under its new name.
@@ -162,20 +163,16 @@ def settle_identity(
     return state
 
 
-def take_in_keys(folder: Folder, state: DeviceState) -> DeviceState:
-    """Take in the keys of epochs that other devices began; refused if this device was left out of the newest."""
-    return replace(state, epochs=folder_keys.load_epochs(folder, state.epochs, state.directory, state.private_key))
-
-
 def _find_foreign_head(folder: Folder, state: DeviceState) -> Head | None:
     """Return the head in this device's directory, if another machine wrote it."""
     content = folder.read(f"{state.directory}/{HEAD}")
     if content is None or _digest(content) == state.head_digest:
         return None
     try:
-        head, _ = unpack_head(content, state.epochs, state.directory)
+        own_keys = {state.directory: folder_keys.find_verify_key(state.private_key)}
+        head, _ = unpack_head(content, state.epochs, state.directory, own_keys)
     except UNREADABLE:
-        # Torn by the carrier; the next publication replaces it.
+        # Torn by the carrier, or made by a machine that was removed; the next publication replaces it.
         return None
     # The state is saved before a head is written, so a head that is not older was written by another machine.
     return head if head.counter >= state.counter else None
@@ -222,27 +219,42 @@ def _read_heads(folder: Folder, state: DeviceState, problems: list[str]) -> tupl
     """Read the heads of the other devices, and the version of each."""
     heads: dict[str, Head] = {}
     versions: dict[str, int] = {}
-    directories = {name.partition("/")[0] for name in folder.list_names() if "/" in name}
-    for directory in sorted(directories - {EPOCHS, state.directory}):
-        content = folder.read(f"{directory}/{HEAD}")
+    # Removed ones are ignored even if their files come back, which a carrier or the removed device may cause.
+    ended_names = {EPOCHS, state.directory, *state.removed}
+    directories = {name.partition("/")[0] for name in folder.list_names()}
+    for directory in sorted(directories - ended_names):
+        file = f"{directory}/{HEAD}"
+        machine = (
+            f"machine {state.names[directory]} ({directory})" if directory in state.names else f"machine {directory}"
+        )
+        content = folder.read(file)
         if content is None:
-            problems.append(f"machine {directory}: its list of files has not arrived yet")
+            # Unless it was refused, which is told already.
+            if file not in folder.problems:
+                problems.append(f"{machine}: its list of files has not arrived yet")
             continue
         try:
-            head, epoch = unpack_head(content, state.epochs, directory)
+            head, epoch = unpack_head(content, state.epochs, directory, state.verify_keys)
         except FormatTooNew as error:
             problems.append(f"{error}: it uses a newer hivemind; upgrade this one: pip install -U hivemind-memory")
         except UNREADABLE as error:
-            problems.append(f"machine {directory}: its list of files cannot be read, {error}")
+            problems.append(f"{machine}: its list of files cannot be read, {error}")
         else:
-            heads[directory], versions[directory] = head, epoch.number << EPOCH_SHIFT | head.counter
-    # Ignored even if their files come back, which a carrier or the removed device itself may cause.
-    ended_names = _list_removed(state, heads) | _list_gone(state, heads)
-    return {name: head for name, head in heads.items() if name not in ended_names}, versions
+            if _is_member(state, directory, epoch):
+                heads[directory], versions[directory] = head, epoch.number << EPOCH_SHIFT | head.counter
+            else:
+                problems.append(
+                    f"{machine}: it uses an old key; if it is yours, run 'hivemind sync' there, or"
+                    f" 'hivemind sync setup' with the newest phrase; if you removed it, delete the folder {directory}"
+                )
+    gone_names = _list_gone(state, heads)
+    return {name: head for name, head in heads.items() if name not in gone_names}, versions
 
 
-def _list_removed(state: DeviceState, heads: Mapping[str, Head]) -> set[str]:
-    return {*state.removed, *(name for head in heads.values() for name in head.removed)}
+def _is_member(state: DeviceState, directory: str, epoch: Epoch) -> bool:
+    """Whether a device belongs: it is known, or shows that it knows the newest key."""
+    # A removed device knows the keys of earlier epochs, and could invent further devices with them.
+    return directory in state.verify_keys or (epoch == state.epoch and not folder_epochs.is_open(state))
 
 
 def _list_gone(state: DeviceState, heads: Mapping[str, Head]) -> set[str]:
@@ -258,37 +270,20 @@ def _note_others(state: DeviceState, heads: Mapping[str, Head], staying: Mapping
         names={name: label for name, label in names.items() if name not in left_names},
         chains=state.chains | {name: head.device for name, head in staying.items()},
         public_keys=state.public_keys | {name: head.public_key for name, head in staying.items()},
+        verify_keys={name: key for name, key in state.verify_keys.items() if name not in left_names}
+        | {name: head.verify_key for name, head in staying.items() if head.verify_key},
     )
 
 
 def _adopt(store: Store, state: DeviceState, staying: Mapping[str, Head]) -> DeviceState:
     """Answer for chains of devices that are gone, if nobody publishes as much of them as this device has."""
-    live_chains = {store.device, *(state.chains[name] for name in state.names)}
-    ends: dict[str, int] = {}
-    for segment in (segment for head in staying.values() for segment in head.segments):
-        ends[segment.chain] = max(segment.last, ends.get(segment.chain, 0))
+    live_chains = {store.device, *(state.chains.get(name, "") for name in state.names)}
+    ends = find_ends(segment for head in staying.values() for segment in head.segments)
     own_chains = sync_state.list_private_chains(store.db)
     orphans = {chain for chain, last in own_chains.items() if last > ends.get(chain, 0)}
     # Until their new chain has arrived, it is not known whether these entries belong to the older one.
     orphans -= {chain for head in staying.values() if head.device not in own_chains for chain in head.moved}
     return replace(state, adopted=tuple(sorted({*state.adopted, *orphans} - live_chains)))
-
-
-def _renew_epoch(
-    folder: Folder, state: DeviceState, staying: Mapping[str, Head], problems: list[str], *, is_due: bool
-) -> DeviceState:
-    """Begin an epoch if a device was removed, also if two devices removed others at the same time."""
-    content = folder.read(state.epoch.file)
-    recipients = folder_keys.list_recipients(content) if content is not None else set()
-    if recipients is None:
-        problems.append(f"{state.epoch.file}: the file of the key is torn; waiting for it to arrive whole")
-    is_open = bool(_list_removed(state, staying) & (recipients or set()))
-    if not is_due and not is_open:
-        return state
-    public_keys = {name: bytes.fromhex(state.public_keys[name]) for name in state.names}
-    own_key = {state.directory: folder_keys.find_public_key(state.private_key)}
-    epoch = folder_keys.begin_epoch(folder, state.epoch, public_keys | own_key)
-    return replace(state, epochs=(*state.epochs, epoch))
 
 
 def _publish(
@@ -318,7 +313,7 @@ def _publish(
         save(new_state)
         return new_state, writer.sent
     head = replace(head, counter=state.counter + 1, written_at=now)
-    content_of_head = pack_head(head, state.epoch, state.directory)
+    content_of_head = pack_head(head, state.epoch, state.directory, state.private_key)
     announced = _digest(f"{replace(head, written_at='')} {state.epoch.name}".encode())
     new_state = replace(new_state, counter=head.counter, head_digest=_digest(content_of_head), announced=announced)
     # Saved first: after a crash in between, the head in the folder is older than the state, and is written again.
@@ -328,7 +323,7 @@ def _publish(
 
 
 def _find_damage(folder: Folder, state: DeviceState, others: Mapping[str, Head]) -> set[str]:
-    """Find our segments that are not in the folder, or that other devices could not read and that are torn."""
+    """Find our segments that are not in the folder, or that other devices could not read: torn, or of an older key."""
     names = set(folder.list_names())
     requested_names = {name for head in others.values() for name in head.missing}
     return {
@@ -337,7 +332,10 @@ def _find_damage(folder: Folder, state: DeviceState, others: Mapping[str, Head])
         if f"{state.directory}/{segment.name}" not in names
         or (
             segment.name in requested_names
-            and _digest(folder.read(f"{state.directory}/{segment.name}") or b"") != segment.digest
+            and (
+                segment.epoch != state.epoch.name
+                or _digest(folder.read(f"{state.directory}/{segment.name}") or b"") != segment.digest
+            )
         )
     }
 

@@ -1,29 +1,31 @@
 """The files of a shared folder and the state beside the store, as values.
 
-Every device has a directory of its own, and only that device writes in it.
+Every device has a directory of its own, and only that device writes in it. It signs its head.
 
     <directory>/head            counter, name, public key, list of segments, how far it has read the others
     <directory>/<random name>   a segment: consecutive entries of a chain
-    epochs/<number>-<random>    the secret of an epoch, sealed for each device that stayed
+    epochs/<number>-<random>    the secret of an epoch, sealed for each device that belongs; any of them repairs it
 
 Directories and files have random names. What a host sees is the number of devices, when each of them writes, and
 roughly how much. What a device remembers about the folder is in one file beside its store that only its owner can read.
 """
 
 import json
-import secrets
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hivemind.errors import StoreDamaged
 from hivemind.model.codec import from_plain, to_plain
 from hivemind.paths import DEVICES_FILE
+from hivemind.sync import folder_keys
 from hivemind.sync.folder_keys import Epoch, SealBroken, seal, unseal
+from hivemind.sync.folders import NAME
+from hivemind.system import replace_file
 
-HEAD = "head"
+HEAD, SIGNATURE = "head", "signature"
 FORMAT = 1
 """Raised when an older program could no longer read the files."""
 CHECKSUM = "checksum"
@@ -56,6 +58,9 @@ class Head:
     """The id of its chain."""
     name: str
     public_key: str
+    """For which new epochs are sealed."""
+    verify_key: str = ""
+    """By which others verify what it signs; versions before 0.3 sign nothing."""
     generation: int
     """Grows when segments contain more than before, and have to be read again from the start."""
     written_at: str
@@ -69,7 +74,7 @@ class Head:
     missing: tuple[str, ...] = ()
     """Files of others that it could not read; their writer checks them and writes them again."""
     removed: tuple[str, ...] = ()
-    """Directories of devices that it removed; the others ignore them from then on."""
+    """Directories of devices that were removed, for versions before 0.3; others learn it from the epoch."""
     gone: tuple[str, ...] = ()
     """Directories that nobody writes any more: their device left, or goes on in another one."""
     has_left: bool = False
@@ -80,22 +85,46 @@ class FormatTooNew(Exception):
     """A newer program wrote a file."""
 
 
-def pack_head(head: Head, epoch: Epoch, directory: str) -> bytes:
-    """Seal a head; the epoch's name stands before it in the clear, to know which key opens it."""
-    content = seal(epoch.key, json.dumps(to_plain(head)).encode(), f"{directory}/{HEAD}")
-    return epoch.name.encode() + b"\n" + content
+UNREADABLE = (SealBroken, FormatTooNew, ValueError, KeyError, TypeError, AttributeError)
+"""What reading a head may raise: torn, of another key, of somebody else, or of a newer program."""
 
 
-def unpack_head(content: bytes, epochs: Iterable[Epoch], directory: str) -> tuple[Head, Epoch]:
-    """Open a head and return it with its epoch; raises SealBroken or FormatTooNew if it cannot be read."""
-    name, _, sealed = content.partition(b"\n")
-    epoch = next((epoch for epoch in epochs if epoch.name.encode() == name), None)
+def pack_head(head: Head, epoch: Epoch, directory: str, private_key: bytes) -> bytes:
+    """Sign and seal a head; the epoch's name stands before it in the clear, to know which key opens it."""
+    values = to_plain(replace(head, verify_key=folder_keys.find_verify_key(private_key)))
+    values |= {SIGNATURE: folder_keys.sign(private_key, _make_signed_text(values, epoch, directory))}
+    return epoch.name.encode() + b"\n" + seal(epoch.key, json.dumps(values).encode(), f"{directory}/{HEAD}")
+
+
+def unpack_head(
+    content: bytes, epochs: Iterable[Epoch], directory: str, verify_keys: Mapping[str, str]
+) -> tuple[Head, Epoch]:
+    """Open a head and return it with its epoch; raises one of ``UNREADABLE``.
+
+    ``verify_keys`` are the keys of devices that are known. The head of another one is returned if it is signed with its
+    own key, or not at all, as those of versions before 0.3.
+    """
+    name = read_epoch_name(content)
+    epoch = next((epoch for epoch in epochs if epoch.name == name), None)
     if epoch is None:
         raise SealBroken("its key is not known here")
-    values: Any = json.loads(unseal(epoch.key, sealed, f"{directory}/{HEAD}"))
+    values: Any = json.loads(unseal(epoch.key, content.partition(b"\n")[2], f"{directory}/{HEAD}"))
     if values["format"] > FORMAT:
         raise FormatTooNew(str(values.get("name", directory)))
+    signature, verify_key = values.pop(SIGNATURE, ""), verify_keys.get(directory) or values.get("verify_key")
+    if verify_key and not folder_keys.is_signed(verify_key, _make_signed_text(values, epoch, directory), signature):
+        raise SealBroken("that machine did not sign it")
     return from_plain(Head, values), epoch
+
+
+def read_epoch_name(content: bytes) -> str:
+    """Return the name of the epoch that a head is sealed with; empty if it is torn."""
+    name, newline, _ = content.partition(b"\n")
+    return name.decode("ascii", "replace") if newline and NAME.fullmatch(name.decode("ascii", "replace")) else ""
+
+
+def _make_signed_text(values: Mapping[str, Any], epoch: Epoch, directory: str) -> bytes:
+    return json.dumps([directory, epoch.name, values], sort_keys=True).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +163,8 @@ class DeviceState:
     """The chain of each of them."""
     public_keys: dict[str, str] = field(default_factory=dict)
     """The key of each directory, for which new epochs are sealed."""
+    verify_keys: dict[str, str] = field(default_factory=dict)
+    """The keys of the devices that belong and sign; what else is in the folder must be of the newest epoch."""
     generations: dict[str, int] = field(default_factory=dict)
     read: dict[str, int] = field(default_factory=dict)
     position: int = 0
@@ -167,8 +198,9 @@ def load_state(store_directory: Path) -> DeviceState | None:
         return None
     try:
         values = json.loads(file.read_text("utf-8"))
+        # Of what the file says, because another version may know more or fewer values.
+        is_whole = values.pop(CHECKSUM) == _compute_checksum(values)
         state = from_plain(DeviceState, values)
-        is_whole = values[CHECKSUM] == _compute_checksum(state)
     except (ValueError, KeyError, TypeError, AttributeError):
         is_whole = False
     if not is_whole:
@@ -178,16 +210,14 @@ def load_state(store_directory: Path) -> DeviceState | None:
 
 def save_state(store_directory: Path, state: DeviceState) -> None:
     """Save the state whole or not at all."""
-    file = store_directory / DEVICES_FILE
-    new_file = store_directory / f"{DEVICES_FILE}.{secrets.token_hex(4)}"
-    # Created with its mode before the keys are written into it.
-    new_file.touch(mode=0o600)
-    new_file.write_text(json.dumps(to_plain(state) | {CHECKSUM: _compute_checksum(state)}), "utf-8")
-    new_file.replace(file)
+    values = to_plain(state)
+    content = json.dumps(values | {CHECKSUM: _compute_checksum(values)}).encode()
+    # It has the keys of this machine, which exist nowhere else.
+    replace_file(store_directory / DEVICES_FILE, content, is_durable=True)
 
 
-def _compute_checksum(state: DeviceState) -> int:
-    return zlib.crc32(json.dumps(to_plain(state), sort_keys=True).encode())
+def _compute_checksum(values: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(values, sort_keys=True).encode())
 
 
 def delete_state(store_directory: Path) -> None:

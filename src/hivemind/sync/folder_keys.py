@@ -1,25 +1,21 @@
-"""Keys of a shared folder: a phrase for people, a key for each epoch, and sealed files that show only their size class.
+"""Keys of a shared folder: a phrase for people, a key for each epoch, and two keys of each device.
 
-Removing a device begins a new epoch, with a secret that the removed device does not get. Each epoch's file contains the
-key of the epoch before, so the newest phrase opens everything.
+Files are sealed with an epoch's key and show only their size class. A device opens what others seal for it, and signs.
 """
 
 import hashlib
 import hmac
-import json
 import secrets
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nacl import bindings
 from nacl.exceptions import CryptoError
 from nacl.public import PrivateKey, PublicKey, SealedBox
+from nacl.signing import SigningKey, VerifyKey
 
-from hivemind.errors import InvalidInput, Refused
-from hivemind.model.codec import from_plain, to_plain
-from hivemind.sync.folders import Folder, new_name
-from hivemind.text.untrusted import parse_json
+from hivemind.errors import InvalidInput
+from hivemind.sync.folders import EPOCHS
 
 CONSONANTS, VOWELS = "bdfghjklmnprstvz", "aiou"
 """Sixteen and four letters that are hard to mishear: a word of five letters carries 16 bits."""
@@ -28,9 +24,6 @@ WORD = ((CONSONANTS, 12), (VOWELS, 10), (CONSONANTS, 6), (VOWELS, 4), (CONSONANT
 SECRET_BYTES, CHECK_BYTES = 16, 2
 NONCE_BYTES = bindings.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
 LENGTH_BYTES = 8
-EPOCHS = "epochs"
-TORN = (ValueError, KeyError, TypeError, AttributeError)
-"""What parsing a file may raise that has not arrived whole."""
 
 
 class SealBroken(Exception):
@@ -44,6 +37,10 @@ class Epoch:
     number: int
     name: str
     secret: bytes
+    removed: tuple[str, ...] = ()
+    """Directories of the devices that had been removed when it began, and do not know its secret."""
+    is_signed: bool = False
+    """Whether it is known who began it; not so for epochs of versions before 0.3."""
 
     @property
     def key(self) -> bytes:
@@ -59,6 +56,11 @@ class Epoch:
 def new_secret() -> bytes:
     """Make the secret of a new epoch."""
     return secrets.token_bytes(SECRET_BYTES)
+
+
+def name_epoch(secret: bytes) -> str:
+    """Name an epoch by its secret, so that nobody can put another secret into its file."""
+    return hmac.digest(secret, b"hivemind sync epoch name\x01", "sha256")[:SECRET_BYTES].hex()
 
 
 def format_phrase(secret: bytes) -> str:
@@ -130,71 +132,28 @@ def unseal_with(private_key: bytes, sealed_content: bytes) -> bytes:
         raise SealBroken("it is sealed for another device") from error
 
 
-def has_epochs(folder: Folder) -> bool:
-    """Whether a device has set up this folder before."""
-    return any(_parse_name(file) for file in folder.list_names())
+def sign(private_key: bytes, content: bytes) -> str:
+    """Sign with a device's key."""
+    return _make_signing_key(private_key).sign(content).signature.hex()
 
 
-def begin_epoch(folder: Folder, previous: Epoch | None, public_keys: Mapping[str, bytes]) -> Epoch:
-    """Begin an epoch with a new secret, which only these devices get."""
-    epoch = Epoch(number=previous.number + 1 if previous else 1, name=new_name(), secret=new_secret())
-    # With the epoch before, so that one phrase opens everything.
-    before = seal(epoch.key, json.dumps(to_plain(previous)).encode(), epoch.name)
-    sealed_secrets = {directory: seal_for(key, epoch.secret).hex() for directory, key in public_keys.items()}
-    folder.write(epoch.file, json.dumps({"for": sealed_secrets, "previous": before.hex()}).encode())
-    return epoch
+def find_verify_key(private_key: bytes) -> str:
+    """Return the key by which others verify what a device signs."""
+    return bytes(_make_signing_key(private_key).verify_key).hex()
 
 
-def join_epochs(folder: Folder, secret: bytes) -> tuple[Epoch, ...]:
-    """Find the epoch that a phrase opens, and all epochs before it."""
-    for number, name in sorted(filter(None, map(_parse_name, folder.list_names())), reverse=True):
-        epoch: Epoch | None = Epoch(number=number, name=name, secret=secret)
-        chain: list[Epoch] = []
-        try:
-            while epoch:
-                chain.insert(0, epoch)
-                sealed_epoch = bytes.fromhex(parse_json(folder.read(epoch.file) or b"")["previous"])
-                before = json.loads(unseal(epoch.key, sealed_epoch, epoch.name))
-                epoch = from_plain(Epoch, before) if before else None
-        except (*TORN, SealBroken):
-            continue
-        return tuple(chain)
-    raise InvalidInput(
-        "this phrase does not open that folder; use the newest one ('hivemind sync phrase' on another machine shows"
-        " it), and check that the folder is the same on both and its files have arrived here"
-    )
-
-
-def load_epochs(
-    folder: Folder, known_epochs: tuple[Epoch, ...], directory: str, private_key: bytes
-) -> tuple[Epoch, ...]:
-    """Return the epochs with those that other devices sealed for this one; refused if it was left out of the newest."""
-    known_names = {epoch.name for epoch in known_epochs}
-    new_epochs: list[Epoch] = []
-    newest = 0
-    for file in folder.list_names():
-        number, name = _parse_name(file) or (0, "")
-        newest = max(newest, number)
-        content = folder.read(file) if number and name not in known_names else None
-        secret = _find_secret(content, directory, private_key) if content else None
-        if secret:
-            new_epochs.append(Epoch(number=number, name=name, secret=secret))
-    epochs = (*known_epochs, *new_epochs)
-    # What is written with an old key could be read by the device that was removed.
-    if newest > max(epoch.number for epoch in epochs):
-        raise Refused(
-            "the other machines use a newer key: this machine was removed, or the key has not arrived yet. To join"
-            " again: hivemind sync setup, with the newest phrase ('hivemind sync phrase' on another machine shows it)"
-        )
-    return epochs
-
-
-def list_recipients(content: bytes) -> set[str] | None:
-    """List the directories of the devices that an epoch's secret was sealed for; None if the file is torn."""
+def is_signed(verify_key: str, content: bytes, signature: str) -> bool:
+    """Whether the device with this key signed the content; never, if no key is given."""
     try:
-        return set(parse_json(content)["for"])
-    except TORN:
-        return None
+        VerifyKey(bytes.fromhex(verify_key)).verify(content, bytes.fromhex(signature))
+    except (CryptoError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _make_signing_key(private_key: bytes) -> SigningKey:
+    # Derived, so that devices that were set up before there were signatures have one, too.
+    return SigningKey(hmac.digest(private_key, b"hivemind sync signing key\x01", "sha256"))
 
 
 def _format_word(number: int) -> str:
@@ -217,20 +176,3 @@ def _round_up(size: int) -> int:
         return 1024
     step = 1 << (size.bit_length() - 5)
     return -(-size // step) * step
-
-
-def _find_secret(content: bytes, directory: str, private_key: bytes) -> bytes | None:
-    """Return the secret of an epoch that was sealed for this device; None if it was left out, or the file is torn."""
-    try:
-        sealed_secret = parse_json(content)["for"].get(directory)
-        return unseal_with(private_key, bytes.fromhex(sealed_secret)) if sealed_secret else None
-    except (*TORN, SealBroken):
-        return None
-
-
-def _parse_name(file: str) -> tuple[int, str] | None:
-    """Return the number and name of an epoch's file; None for other files."""
-    number, _, name = file.removeprefix(f"{EPOCHS}/").partition("-")
-    # Carriers add files of their own, such as conflicting copies.
-    is_epoch = file.startswith(f"{EPOCHS}/") and number.isdecimal() and name.isalnum()
-    return (int(number), name) if is_epoch else None

@@ -6,6 +6,7 @@ A device publishes the chains that it answers for: its own, and those of devices
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import takewhile
 
@@ -61,13 +62,15 @@ def load_segment(folder: Folder, directory: str, segment: Segment, epochs: Itera
         return None
 
 
+def find_ends(segments: Iterable[Segment]) -> dict[str, int]:
+    """Return the last entry of each chain that these segments contain."""
+    return {segment.chain: segment.last for segment in sorted(segments, key=lambda segment: segment.last)}
+
+
 def count_waiting(store: Store, head: Head) -> int:
     """Count the entries that a device announced and that have not arrived."""
-    ends: dict[str, int] = {}
-    for segment in head.segments:
-        if segment.chain != store.device:
-            ends[segment.chain] = max(segment.last, ends.get(segment.chain, 0))
-    return sum(max(0, end - sync_state.count_entries(store.db, chain)) for chain, end in ends.items())
+    ends = find_ends(head.segments).items()
+    return sum(max(0, end - sync_state.count_entries(store.db, chain)) for chain, end in ends if chain != store.device)
 
 
 class SegmentReader:
@@ -111,13 +114,19 @@ class SegmentReader:
             if end < last:
                 return
             self._follow_moves(directory, head, segments)
-        for segment in new_segments:
-            # Content that an erasure took is not missed once the erasure is here; so both are taken in, or neither.
-            if max(segment.last, min(segment.needs, last)) > end:
-                break
-            if not self._take_in(directory, segment, after):
-                break
-            self._progress(segment.last, last)
+        erased_ids: list[str] = []
+        # Content that an erasure took is not missed once the erasure is here; so both are taken in, or neither.
+        with ExitStack() as stack:
+            for segment in new_segments:
+                entries = self._load(directory, segment)
+                if entries is None or max(segment.last, min(segment.needs, last)) > end:
+                    break
+                if any(_is_stripped(entry) for entry in entries):
+                    stack.enter_context(self._store.db.transaction())
+                erased_ids += self._store_entries([entry for entry in entries if entry.header.seq > after])
+                self._progress(segment.last, last)
+        if erased_ids:
+            self._clean(erased_ids)
 
     def _find_arrived_end(self, directory: str, segments: Iterable[Segment], after: int) -> int:
         """Return the last entry up to which everything has arrived; note all files that have not."""
@@ -146,17 +155,16 @@ class SegmentReader:
     def _count(self, chain: str) -> int:
         return sync_state.count_entries(self._store.db, chain)
 
-    def _take_in(self, directory: str, segment: Segment, after: int) -> bool:
+    def _load(self, directory: str, segment: Segment) -> list[WireEntry] | None:
         entries = load_segment(self._folder, directory, segment, self._state.epochs)
         if entries is None:
             self.missing.append(segment.name)
-            return False
-        if any(entry.header.device != segment.chain for entry in entries):
+        elif any(entry.header.device != segment.chain for entry in entries):
             raise Refused("a file contains entries of another device; nothing of it was stored")
-        self._store_entries([entry for entry in entries if entry.header.seq > after])
-        return True
+        return entries
 
-    def _store_entries(self, entries: Sequence[WireEntry]) -> None:
+    def _store_entries(self, entries: Sequence[WireEntry]) -> list[str]:
+        """Store entries, carry out the erasures among them, and return the ids of what was erased."""
         erased_ids = [entry.header.about for entry in entries if entry.header.fact == "memory.erased" and entry.content]
         with self._store.db.transaction():
             # Before the entries are applied, because afterwards nothing is left to compare copies with.
@@ -164,10 +172,15 @@ class SegmentReader:
             admitted_entries = self._store.load_own_gate().strip_excluded(entries)
             events = self._store.append_received(admitted_entries, is_shared=False)
             self._store.record(consequences)
-        if erased_ids:
-            self._clean(erased_ids)
         self.received += len(events)
         self.erased += sum(event.about in erased_ids for event in events)
+        return erased_ids
+
+
+def _is_stripped(entry: WireEntry) -> bool:
+    """Whether an entry about a memory of the person has no content, as after an erasure."""
+    header = entry.header
+    return entry.content is None and header.scope != Scope.TEAM and header.fact.startswith(MEMORY_FACTS)
 
 
 def select_content(entry: WireEntry, state: DeviceState, excluded_ids: Collection[str]) -> WireEntry:
@@ -195,10 +208,10 @@ class SegmentWriter:
 
         ``damaged_names`` are the segments that are missing in the folder or that other devices cannot read.
         """
-        forgotten = sync_state.find_forgotten(self._store.db, self._state.position)
+        erased_entries = sync_state.find_erased_entries(self._store.db, self._state.position)
         segments: list[Segment] = []
         for chain in (self._store.device, *self._state.adopted):
-            seqs = {seq for name, seq in forgotten if name == chain}
+            seqs = {seq for name, seq in erased_entries if name == chain}
             own = [
                 self._write(chain, self._load(chain, segment.first - 1, segment.last))
                 if segment.name in damaged_names or any(segment.first <= seq <= segment.last for seq in seqs)

@@ -1,6 +1,7 @@
 """The two kinds of shared folder: a directory that something else carries, and a git repository."""
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -8,10 +9,14 @@ from pathlib import Path
 
 from hivemind.code import git
 from hivemind.errors import InvalidInput, Unavailable
+from hivemind.text.clean import validate_text
 from hivemind.text.untrusted import Unreadable, read_limited
 
 LARGEST_FILE_BYTES = 256 << 20
 """Far more than a machine writes into one file."""
+EPOCHS = "epochs"
+NAME = re.compile(r"[0-9a-f]{16}([0-9a-f]{16})?")
+"""A name of ours; those of epochs are longer since version 0.3."""
 TEMPORARY = ".writing-"
 """Files being written; carriers may show them to other devices, which skip them."""
 NETWORK_SECONDS = 120.0
@@ -31,16 +36,19 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.refused: dict[str, str] = {}
-        """Files that were not read, because no machine writes such files, with the reason."""
+        self.problems: dict[str, str] = {}
+        """What is wrong with files, by their names."""
 
     def list_names(self) -> list[str]:
-        """Return the names of all files, relative to the folder."""
+        """Return the names of the files in directories of devices and epochs, relative to the folder."""
         try:
             return sorted(
                 f"{folder.name}/{file.name}"
                 for folder in self.root.iterdir()
-                if folder.is_dir() and not folder.is_symlink() and not folder.name.startswith(".")
+                # Others may be of a NAS, a disk or a program, and closed to this person.
+                if (folder.name == EPOCHS or NAME.fullmatch(folder.name))
+                and folder.is_dir()
+                and not folder.is_symlink()
                 for file in folder.iterdir()
                 if not file.name.startswith(".") and (file.is_symlink() or not file.is_dir())
             )
@@ -54,7 +62,7 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except Unreadable as error:
-            self.refused[name] = f"{error}; it was not read, and no machine wrote it"
+            self.problems[name] = f"{error}; no machine wrote it, so delete it"
             return None
         except OSError as error:
             raise _describe(error, "read", self.root) from error
@@ -116,7 +124,11 @@ class GitFolder(Folder):
         if self._run("ls-remote", "--heads", self._address, f"refs/heads/{BRANCH}").strip():
             self._run("fetch", "--quiet", "--depth", "1", self._address, f"+refs/heads/{BRANCH}:{REMOTE_REF}")
             self._run("reset", "--quiet", "--hard", REMOTE_REF)
-        self._run("clean", "-qfd")
+        else:
+            # Deleted, or created again: every device writes its own files again, as into an empty folder.
+            self._run("update-ref", "-d", REMOTE_REF)
+            self._run("read-tree", "--empty")
+        self._run("clean", "-qfdx")
         if names - set(self.list_names()):
             self._forget_old_objects()
 
@@ -200,7 +212,7 @@ def parse_location(location: str) -> str:
     """Return a location in its lasting form: an absolute path, or an address."""
     if is_git_address(location):
         return location
-    path = Path(location).expanduser().absolute()
+    path = Path(validate_text(location, "the folder")).expanduser().absolute()
     if path.exists() and not path.is_dir():
         raise InvalidInput(f"{path} is a file; name a folder or the address of a git repository")
     return str(path)

@@ -1,14 +1,15 @@
 """``hivemind sync``: exchange with a person's own machines, through a folder or git, and with the team's hub."""
 
 import io
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import click
 
 from hivemind.cli import output
 from hivemind.cli.arguments import confirm, open_mind, tags_option_with, yes_option
 from hivemind.cli.framework import CommandGroup, wants
-from hivemind.errors import InvalidInput
+from hivemind.errors import HivemindError, InvalidInput
 from hivemind.hivemind import Hivemind
 from hivemind.model.codec import to_plain
 from hivemind.model.timestamps import format_minute
@@ -41,28 +42,51 @@ def sync(ctx: click.Context) -> None:
 
 
 def _sync_all(mind: Hivemind) -> None:
-    has_hub, is_shared = mind.team.is_logged_in, mind.devices.is_set_up
+    is_shared, has_hub = mind.devices.is_set_up, mind.team.is_logged_in
     if not has_hub and not is_shared:
         raise InvalidInput(NOTHING_TO_SYNC)
-    value: dict[str, Any] = {}
-    lines: list[str] = []
-    warnings: list[str] = []
+    reports: list[_Report] = []
+    failures: list[HivemindError] = []
     with output.progress("Exchanging") as advance:
-        # The person's own machines first: a hub that does not answer must not keep them apart.
-        if is_shared:
-            report = mind.devices.sync(progress=advance)
-            value["machines"] = to_plain(report)
-            lines.append(f"Your machines: {_count(report.received, report.sent, report.erased)}.")
-            warnings += report.problems
-        if has_hub:
-            result = mind.team.sync(progress=advance)
-            value |= to_plain(result)
-            label = "Team: " if is_shared else ""
-            lines.append(f"{label}{_count(result.pulled, result.pushed, result.erased)}.")
-            warnings += [f"the hub refused {entry[:8]}: {why}" for entry, why in result.refused]
-    output.emit(value, "\n".join(lines))
-    for warning in warnings:
-        output.warn(warning)
+        for exchange in ([_sync_machines] if is_shared else []) + ([_sync_team] if has_hub else []):
+            try:
+                reports.append(exchange(mind, advance))
+            # A drive that is not connected must not keep the team waiting, nor a hub that is away the machines.
+            except HivemindError as error:
+                failures.append(error)
+    if reports:
+        value = {name: part for report in reports for name, part in report.value.items()}
+        output.emit(value, "\n".join(report.text for report in reports))
+    for report in reports:
+        for warning in report.warnings:
+            output.warn(warning)
+    for failure in failures[1:]:
+        output.warn(str(failure))
+    if failures:
+        raise failures[0]
+
+
+class _Report(NamedTuple):
+    value: dict[str, Any]
+    text: str
+    warnings: Sequence[str]
+
+
+def _sync_machines(mind: Hivemind, advance: Callable[[int, int], None]) -> _Report:
+    report = mind.devices.sync(progress=advance)
+    text = f"Your machines: {_count(report.received, report.sent, report.erased)}."
+    return _Report({"machines": to_plain(report)}, text, report.problems)
+
+
+def _sync_team(mind: Hivemind, advance: Callable[[int, int], None]) -> _Report:
+    result = mind.team.sync(progress=advance)
+    label = "Team: " if mind.devices.is_set_up else ""
+    text = f"{label}{_count(result.pulled, result.pushed, result.erased)}."
+    if result.returned is not None:
+        count = plural(result.returned, "entry")
+        given = f"this store gave {count} back that it had lost" if result.returned else "it misses nothing of yours"
+        text += f"\nThe hub's database was restored from a backup; {given}."
+    return _Report(to_plain(result), text, [f"the hub refused {entry[:8]}: {why}" for entry, why in result.refused])
 
 
 def _count(received: int, sent: int, erased: int) -> str:
@@ -99,7 +123,7 @@ def set_up(
         is_change = mind.devices.is_set_up
         plan = mind.devices.plan(location, choices)
         if not wants("json") and not wants("quiet"):
-            _show_plan(plan)
+            _show_plan(plan, is_change=is_change)
         confirm("Go on?", yes=yes)
         if not plan.is_new and not is_change and not phrase:
             phrase = click.prompt("The phrase of your other machines", err=True)
@@ -118,9 +142,12 @@ def set_up(
         output.warn(problem)
 
 
-def _show_plan(plan: Plan) -> None:
-    who = "This is the first machine there." if plan.is_new else "Another machine uses it already."
-    output.print_text(f"{plan.location}\n{who}\n\nThis will travel, encrypted:")
+def _show_plan(plan: Plan, *, is_change: bool) -> None:
+    if is_change:
+        who = "This machine shares it already."
+    else:
+        who = "This is the first machine there." if plan.is_new else "Another machine uses it already."
+    output.print_text(f"{plan.location}\n{who}\n\nThis will be sent, encrypted:")
     output.print_text(
         f"  {plural(plan.memories, 'memory')} of scope user and project, with their history, verdicts and links"
     )
@@ -168,7 +195,7 @@ def show_status() -> None:
         output.print_field("state", "paused" if status.is_paused else "on")
         output.print_field("last sync", format_minute(status.synchronised_at) if status.synchronised_at else "never")
         output.print_field("unsent", plural(status.unsent, "entry"))
-        output.print_field("sessions", "travel" if status.choices.with_sessions else "stay here")
+        output.print_field("sessions", "are sent" if status.choices.with_sessions else "stay here")
         if status.choices.excluded_repos or status.choices.excluded_tags:
             output.print_field("excluded", ", ".join((*status.choices.excluded_repos, *status.choices.excluded_tags)))
         if status.unconfirmed_erasures:
