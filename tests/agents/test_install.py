@@ -4,7 +4,10 @@ import codecs
 import hashlib
 import json
 import os
+import subprocess
+import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from hivemind.errors import InvalidInput, Refused, Unavailable
 LAUNCH = Launch(
     hook=("/opt/py thon/bin/python3", "-I", "-S", "/opt/hivemind/hook.py"),
     server=("/opt/py thon/bin/python3", "-m", "hivemind", "mcp"),
+    passes_when_gone=True,
 )
 COMMENTED = """{
   // my servers
@@ -167,6 +171,34 @@ def test_a_new_interpreter_replaces_the_old_one(name: str, place: InstallTarget)
     assert contents(place) == before
 
 
+@pytest.mark.parametrize("name", callers.NAMES)
+def test_hooks_that_blocked_when_they_were_gone_are_replaced(name: str, place: InstallTarget) -> None:
+    give_the_user_settings(name, place)
+    before = contents(place)
+    file_changes.apply(install.plan_connection(name, place, replace(LAUNCH, passes_when_gone=False)).changes)
+
+    file_changes.apply(install.plan_connection(name, place, LAUNCH).changes)
+    after_update = contents(place)
+    file_changes.apply(install.plan_disconnection(name, place).changes)
+    assert contents(place) == before
+
+    file_changes.apply(install.plan_connection(name, place, LAUNCH).changes)
+    assert after_update == contents(place)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+@pytest.mark.parametrize(
+    "program", [(sys.executable, "-I", "-S", "/gone/hivemind/hook.py"), ("/gone/python", "hook.py")]
+)
+def test_a_hook_that_is_gone_stops_no_agent(program: tuple[str, ...]) -> None:
+    launches = [Launch(hook=program, passes_when_gone=passes) for passes in (True, False)]
+    commands = [launch.build_hook_command("claude-code", "PreToolUse") for launch in launches]
+
+    processes = [subprocess.run(command, shell=True, capture_output=True, check=False) for command in commands]
+
+    assert [(process.returncode != 0, process.stdout) for process in processes] == [(False, b""), (True, b"")]
+
+
 def test_what_the_user_had_is_kept_beside_ours(tmp_path: Path) -> None:
     settings = tmp_path / ".claude" / "settings.json"
     settings.parent.mkdir()
@@ -177,7 +209,7 @@ def test_what_the_user_had_is_kept_beside_ours(tmp_path: Path) -> None:
     text = settings.read_text()
     stop = jsonc.get(text, ["hooks", "Stop"])
     assert stop[0]["hooks"][0]["command"] == "say done"
-    assert stop[1]["hooks"][0]["command"].endswith("hook.py claude-code Stop")
+    assert stop[1]["hooks"][0]["command"].endswith("hook.py claude-code Stop || true")
     assert stop[1]["hooks"][0]["command"].startswith("'/opt/py thon/bin/python3' -I -S")
     assert "// my servers" in text
     server = jsonc.get((tmp_path / ".claude.json").read_text(), ["mcpServers", "hivemind"])
@@ -379,6 +411,35 @@ def test_a_link_into_dotfiles_stays_a_link(tmp_path: Path) -> None:
     assert "hivemind" in target.read_text()
 
 
+@pytest.mark.parametrize(("text", "linked"), [(None, True), (b"", True), (b"\n", False), (b"\xef\xbb\xbf \r\n", False)])
+@pytest.mark.parametrize("name", callers.NAMES)
+def test_files_without_text_are_as_before_after_leaving(
+    name: str, text: bytes | None, linked: bool, tmp_path: Path, record: Path
+) -> None:
+    place = InstallTarget(home=tmp_path / "home")
+    (tmp_path / "dotfiles").mkdir()
+    for number, change in enumerate(install.plan_connection(name, place, LAUNCH).changes):
+        change.path.parent.mkdir(parents=True, exist_ok=True)
+        file = tmp_path / "dotfiles" / str(number) if linked else change.path
+        if linked:
+            change.path.symlink_to(file)
+        if text is not None:
+            file.write_bytes(text)
+    before = _list_files(tmp_path)
+
+    file_changes.apply(install.plan_connection(name, place, LAUNCH).changes, record)
+    connected = _list_files(tmp_path)
+    file_changes.apply(install.plan_disconnection(name, place).changes, record)
+
+    assert connected != before
+    assert _list_files(tmp_path) == before
+
+
+def _list_files(folder: Path) -> dict[Path, bytes | str]:
+    paths = [path for path in folder.rglob("*") if path.is_symlink() or path.is_file()]
+    return {path: str(path.readlink()) if path.is_symlink() else path.read_bytes() for path in paths}
+
+
 def test_a_change_is_shown_as_a_diff(tmp_path: Path) -> None:
     plan = install.plan_connection("cursor", InstallTarget(home=tmp_path), LAUNCH)
 
@@ -552,3 +613,16 @@ def test_what_was_written_is_taken_back_when_a_later_file_cannot_be_written(tmp_
         file_changes.apply(changes)
 
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.json": "mine"}
+
+
+def test_cursor_gets_a_rule_in_a_project_alone_and_no_memory_stands_in_it(tmp_path: Path) -> None:
+    def list_rules(target: InstallTarget) -> list[str]:
+        changes = install.plan_connection("cursor", target, LAUNCH).changes
+        return [change.after or "" for change in changes if change.path.suffix == ".mdc"]
+
+    (rule,) = list_rules(InstallTarget(home=tmp_path, project=tmp_path / "project"))
+
+    assert rule.startswith("---\n")
+    assert "\nalwaysApply: true\n" in rule
+    assert "`context`" in rule
+    assert list_rules(InstallTarget(home=tmp_path)) == []

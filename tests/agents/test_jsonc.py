@@ -111,3 +111,12 @@ def test_what_is_no_object_is_refused(text: str) -> None:
 def test_a_value_of_the_users_where_a_list_belongs_is_not_overwritten() -> None:
     with pytest.raises(InvalidInput, match="not a list"):
         jsonc.append('{"hooks": {"Stop": {"mine": 1}}}', ["hooks", "Stop"], {"ours": 1})
+
+
+def test_of_a_key_that_is_written_twice_the_last_one_counts_as_for_a_parser() -> None:
+    text = '{\n  "hooks": {"Stop": ["first"]},\n  "hooks": {"Stop": ["last"]}\n}\n'
+
+    changed = jsonc.append(text, ["hooks", "Stop"], "ours")
+
+    assert json.loads(changed) == {"hooks": {"Stop": ["last", "ours"]}}
+    assert jsonc.remove(changed, ["hooks", "Stop", 1]) == text

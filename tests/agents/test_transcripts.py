@@ -261,6 +261,25 @@ def opencode(home: Path) -> Path:
     return path
 
 
+def antigravity(home: Path) -> Path:
+    def step(index: int, source: str, kind: str, content: str, **more: Any) -> dict[str, Any]:
+        common = {"step_index": index, "source": source, "type": kind, "status": "DONE", "created_at": T}
+        return {**common, "content": content, **more}
+
+    calls = [{"name": "run_command", "args": {"CommandLine": "make", "Cwd": "/repo", "WaitMsBeforeAsync": 500}}]
+    metadata = "<ADDITIONAL_METADATA>\nThe time is noon.\n</ADDITIONAL_METADATA>"
+    times = "Created At: 2026-03-01T10:00:00Z\nCompleted At: 2026-03-01T10:00:01Z\n\n"
+    return kept(
+        home / ".gemini/antigravity-cli/brain/s1/.system_generated/logs/transcript_full.jsonl",
+        step(0, "USER_EXPLICIT", "USER_INPUT", f"<USER_REQUEST>\nBuild it\n</USER_REQUEST>\n{metadata}"),
+        step(1, "SYSTEM", "CHECKPOINT", "x"),
+        step(2, "MODEL", "PLANNER_RESPONSE", "", tool_calls=calls),
+        step(3, "MODEL", "RUN_COMMAND", f"{times}The command exited with code 2.\nOutput:\nboom\n"),
+        step(4, "SYSTEM", "SYSTEM_MESSAGE", "a subagent has gone idle"),
+        step(5, "MODEL", "PLANNER_RESPONSE", "It fails.", thinking="hm"),
+    )
+
+
 def cursor(home: Path) -> Path:
     return kept(
         home / ".cursor" / "projects" / "repo" / "agent-transcripts" / "s1" / "s1.jsonl",
@@ -279,6 +298,7 @@ KEEPERS = {
     "claude-code": claude,
     "codex": codex,
     "gemini": gemini,
+    "antigravity": antigravity,
     "copilot": copilot,
     "qwen": qwen,
     "cline": cline,

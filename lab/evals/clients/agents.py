@@ -8,6 +8,8 @@ from typing import Any
 
 from lab.evals.clients.model import Step
 
+ANTIGRAVITY = Path(__file__).with_name("antigravity_run.py")
+
 
 def _with_command(tool: str, name: str = "command", **more: Any) -> Callable[[str], Step]:
     return lambda command: Step(tool=tool, arguments={name: command, **more})
@@ -29,9 +31,10 @@ def _with_patch(file: str, text: str, why: str) -> Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """A client from npm."""
+    """A client from npm, or from PyPI."""
 
     package: str
+    """With its version after ``@`` on npm, after ``==`` on PyPI."""
     setup: Callable[[Path, Path, str], None]
     """Writes a user's settings of this client, given home, project and the model's address."""
     command: Callable[[str, str], list[str]]
@@ -43,10 +46,16 @@ class Client:
     """A call of its tool that writes a new file, given file, content and what the model says before it."""
     subagent: Callable[[str], Step] | None = None
     """A call of its tool that starts a subagent with a task; none if hooks cannot brief its subagents."""
+    server: Callable[[str, dict[str, Any]], Step] = lambda tool, arguments: Step(tool=tool, arguments=arguments)
+    """A call of a tool of our server."""
+    has_hooks: bool = True
+    """Whether it runs hooks without a person; if not, only its server and its transcripts are checked."""
     install: tuple[str, ...] = ()
     """Additional arguments of ``hivemind install``."""
     trust_options: tuple[str, ...] = ()
     """Options that make it trust a new folder and its hooks for one run, without changing its settings."""
+    ends_when_refused: bool = False
+    """Whether a refused call ends its run."""
     is_briefed_late: bool = False
     """Whether it accepts context only after its first tool call."""
 
@@ -103,9 +112,21 @@ def _cline(home: Path, project: Path, address: str) -> None:
     (home / ".cline").mkdir()
 
 
+def _continue(home: Path, project: Path, address: str) -> None:
+    model: dict[str, Any] = {"roles": ["chat"], "capabilities": ["tool_use"]}
+    model |= {"name": "stub", "provider": "openai", "model": "stub-model", "apiBase": f"{address}/v1", "apiKey": "none"}
+    # JSON is valid YAML.
+    settings = f"name: stub\nversion: 0.0.1\nschema: v1\nmodels: {json.dumps([model])}\n"
+    _write(home / ".continue" / "config.yaml", settings)
+
+
+def _antigravity(home: Path, project: Path, address: str) -> None:
+    (home / ".gemini" / "antigravity-cli").mkdir(parents=True)
+
+
 CLIENTS = {
     "claude-code": Client(
-        package="@anthropic-ai/claude-code@2.1.325",
+        package="@anthropic-ai/claude-code@2.1.328",
         setup=_claude,
         shell=_with_command("Bash", description="check"),
         write=_with_file("Write", "file_path", "content"),
@@ -117,7 +138,7 @@ CLIENTS = {
         },
     ),
     "codex": Client(
-        package="@openai/codex@0.166.0",
+        package="@openai/codex@0.169.0",
         setup=_codex,
         shell=_with_command("exec_command", "cmd"),
         write=_with_patch,
@@ -134,6 +155,19 @@ CLIENTS = {
         write=_with_file("write_file", "file_path", "content"),
         command=lambda prompt, address: ["gemini", "-p", prompt, "-m", "gemini-2.5-pro", "--approval-mode", "yolo"],
         environ=lambda address: {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": address},
+    ),
+    "antigravity": Client(
+        package="google-antigravity==0.1.22",
+        setup=_antigravity,
+        shell=_with_command("run_command", "CommandLine", WaitMsBeforeAsync=5000),
+        write=_with_file("write_to_file", "TargetFile", "CodeContent"),
+        server=lambda tool, arguments: Step(
+            tool="call_mcp_tool",
+            arguments={"ServerName": "hivemind", "ToolName": tool, "Arguments": arguments},
+        ),
+        command=lambda prompt, address: ["python", str(ANTIGRAVITY), prompt, address],
+        environ=lambda address: {"GEMINI_API_KEY": "none"},
+        has_hooks=False,
     ),
     "opencode": Client(
         package="opencode-ai@1.18.33",
@@ -180,6 +214,18 @@ CLIENTS = {
             f" && cline --json -P openai-compatible -m stub-model '{prompt}'",
         ],
         environ=lambda address: {},
+        ends_when_refused=True,
         is_briefed_late=True,
+    ),
+    "continue": Client(
+        package="@continuedev/cli@1.5.47",
+        setup=_continue,
+        shell=_with_command("Bash"),
+        write=_with_file("Write", "filepath", "content"),
+        command=lambda prompt, address: [
+            "sh", "-c", f"cn -p '{prompt}' --config \"$HOME/.continue/config.yaml\" --auto",
+        ],
+        environ=lambda address: {},
+        has_hooks=False,
     ),
 }  # fmt: skip

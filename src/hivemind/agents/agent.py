@@ -7,18 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hivemind.agents.callers import (
-    ANSWERS,
-    BEFORE_CALL_EVENTS,
-    DIRECTORY_FIELDS,
-    NAMES,
-    SESSION_FIELDS,
-    Answer,
-)
+from hivemind.agents.callers import ANSWERS, BEFORE_CALL_EVENTS, DIRECTORY_FIELDS, NAMES, SESSION_FIELDS, Answer
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece
 from hivemind.agents.decoder import decode_hook
 from hivemind.agents.json_input import Observations, Payload, get_object, get_text
 from hivemind.errors import InvalidInput, did_you_mean
+from hivemind.model.guard import GuardAnswer
 from hivemind.model.session import Observation, ObservationKind, SkippedInput
 
 
@@ -27,9 +21,21 @@ def format_claude_context(event: str, context: str) -> str:
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
 
 
+def format_claude_refusal(event: str, answer: GuardAnswer, reason: str) -> str:
+    """Return the hook output by which Claude Code, and agents that copied its hooks, refuse a call or ask about it."""
+    decision = {"permissionDecision": answer.value, "permissionDecisionReason": reason}
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, **decision}})
+
+
 def skip_transcript(path: Path) -> Observations:
     """Be the ``read_transcript`` of agents whose transcripts are encrypted or not supported."""
     yield SkippedInput(reason="transcripts of this agent are not read")
+
+
+REFUSES = frozenset({GuardAnswer.DENY})
+ASKS_AND_REFUSES = frozenset({GuardAnswer.ASK, GuardAnswer.DENY})
+ASK_THE_PERSON = "Do not make this call in another way. Ask the person whether it may be made, and wait for the answer."
+"""Added to the reason of a refusal that stands for a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,10 @@ class Agent:
     """Returns what a payload of this event and time has under other names than Claude Code's, under those names."""
     format_context: Callable[[str, str], str] = format_claude_context
     """Returns what a hook must print to give the model a context at an event."""
+    refusals: frozenset[GuardAnswer] = frozenset()
+    """What its hook before a call can do about it: ask the person, refuse it."""
+    format_refusal: Callable[[str, GuardAnswer, str], str] = format_claude_refusal
+    """Returns what a hook must print to refuse a call, or to have the person asked about it, for a reason."""
     shows_messages: bool = False
     """Whether a hook's ``systemMessage`` is shown to the person."""
     same_ids: bool = False
@@ -80,7 +90,7 @@ class Agent:
 
     @property
     def answers(self) -> Mapping[str, Answer]:
-        """The events at which the agent accepts context, with its kind."""
+        """The events at which the agent is answered, with the kind of the answer."""
         return ANSWERS.get(self.name, {})
 
     def decode(self, event: str, payload: Payload, at: str) -> Observations:
@@ -95,12 +105,27 @@ class Agent:
         """Return session, directory, prompt and call of a hook payload."""
         # A call that is about to be made is read like one that was made and gave no result.
         later_event = BEFORE_CALL_EVENTS.get(event)
-        fields = {**payload, "hook_event_name": later_event} if later_event else payload
+        fields = {**payload, **dict.fromkeys(self.event_fields, later_event)} if later_event else payload
         return _make_request(self.decode(later_event or event, fields, ""), payload)
 
     def reply(self, event: str, context: str, message: str = "") -> str:
         """Return what the hook must print to give the model a context and the person a message; empty for neither."""
-        reply = self.format_context(event, context) if context and event in self.answers else ""
+        hears = self.answers.get(event, Answer.GUARD) is not Answer.GUARD
+        return self._add_message(self.format_context(event, context) if context and hears else "", message)
+
+    def refuse(self, event: str, answer: GuardAnswer, reason: str, message: str = "") -> str:
+        """Return what the hook must print to have a call refused or the person asked; empty if the agent cannot.
+
+        An agent that cannot ask the person refuses the call and is told to ask. Nothing here ever allows a call.
+        """
+        is_before_call = self.answers.get(event) in (Answer.BEFORE, Answer.GUARD)
+        if answer is GuardAnswer.REMIND or not is_before_call or not self.refusals:
+            return ""
+        if answer not in self.refusals:
+            answer, reason = GuardAnswer.DENY, f"{reason}\n{ASK_THE_PERSON}"
+        return self._add_message(self.format_refusal(event, answer, reason), message)
+
+    def _add_message(self, reply: str, message: str) -> str:
         if not message or not self.shows_messages:
             return reply
         return json.dumps({"systemMessage": message, **(json.loads(reply) if reply else {})})

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAMES = (
-    *("claude-code", "codex", "cursor", "windsurf", "gemini", "copilot"),
-    *("opencode", "qwen", "cline", "continue", "zed"),
+    *("claude-code", "codex", "cursor", "windsurf", "gemini", "antigravity"),
+    *("copilot", "opencode", "qwen", "cline", "continue", "zed"),
 )
 SIGNS = (
     ("CLAUDECODE", "claude-code", "CLAUDE_CODE_SESSION_ID"),
     ("COPILOT_CLI", "copilot", "COPILOT_AGENT_SESSION_ID"),
     ("CURSOR_AGENT", "cursor", ""),
+    ("ANTIGRAVITY_AGENT", "antigravity", "ANTIGRAVITY_CONVERSATION_ID"),
     ("QWEN_CODE", "qwen", "QWEN_CODE_SESSION_ID"),
     ("QWEN_CODE_SESSION_ID", "qwen", "QWEN_CODE_SESSION_ID"),
     ("GEMINI_CLI", "gemini", "GEMINI_SESSION_ID"),
@@ -56,6 +57,8 @@ class Answer(StrEnum):
     """What concerns a tool call that is about to be made."""
     AFTER = "after"
     """What concerns a tool call that was made."""
+    GUARD = "guard"
+    """Nothing, unless a guard concerns a tool call that is about to be made; context is ignored there."""
 
 
 _START = {"SessionStart": Answer.BRIEF, "UserPromptSubmit": Answer.RECALL}
@@ -68,27 +71,40 @@ ANSWERS: Mapping[str, Mapping[str, Answer]] = {
     "claude-code": _CLAUDE,
     "codex": _CLAUDE,
     "cursor": {"sessionStart": Answer.BRIEF, "beforeSubmitPrompt": Answer.RECALL, **_CALLS},
-    # Gemini ignores context before a call.
-    "gemini": {"SessionStart": Answer.BRIEF, "BeforeAgent": Answer.RECALL, "AfterTool": Answer.AFTER},
+    "gemini": {
+        "SessionStart": Answer.BRIEF,
+        "BeforeAgent": Answer.RECALL,
+        "BeforeTool": Answer.GUARD,
+        "AfterTool": Answer.AFTER,
+    },
+    # Its hooks before a call of the model tell of prompts and calls since the last one.
+    "antigravity": {**_START, "PreToolUse": Answer.GUARD, **_AFTER},
     "copilot": {**_COPILOT, **_CALLS},
     "opencode": {
         **dict.fromkeys(("session.created", "session.resumed", "session.compacted"), Answer.BRIEF),
         "chat.message": Answer.RECALL,
+        "tool.execute.before": Answer.GUARD,
         "tool.execute.after": Answer.AFTER,
     },
-    # Qwen Code ignores context before a call; at the start of a subagent it only fills a placeholder that none of its
-    # own subagents has.
-    "qwen": {**_START, **_AFTER},
+    # At the start of a subagent Qwen Code only fills a placeholder that none of its own subagents has.
+    "qwen": {**_START, "PreToolUse": Answer.GUARD, **_AFTER},
     # Cline accepts context at tool calls only, so the brief goes in with the first call of a session.
     "cline": {"PreToolUse": Answer.BEFORE, "PostToolUse": Answer.AFTER},
     "continue": _START,
 }
 """The events at which each agent accepts context, and what it is told there; others accept none."""
 
+TRANSCRIBED = "antigravity"
+"""The agent whose hooks get prompts and results of calls only from its transcript."""
 BRIEFED_LATE = "cline"
 """The agent that accepts context at tool calls only, so that its first call brings the brief."""
-BEFORE_CALL_EVENTS = {"PreToolUse": "PostToolUse", "preToolUse": "postToolUse"}
-"""Events before a tool call at which some agent accepts context, with the event after it, which has the same fields."""
+BEFORE_CALL_EVENTS = {
+    "PreToolUse": "PostToolUse",
+    "preToolUse": "postToolUse",
+    "BeforeTool": "AfterTool",
+    "tool.execute.before": "tool.execute.after",
+}
+"""Events before a tool call that take an answer, with the event after it, which has the same fields."""
 _KINDS = {event: kind for answers in ANSWERS.values() for event, kind in answers.items()}
 AFTER_CALL_EVENTS = {event for event, kind in _KINDS.items() if kind is Answer.AFTER}
 """Events after a tool call at which some agent accepts context."""
@@ -96,6 +112,8 @@ CONTEXT_EVENTS = {*_KINDS} - AFTER_CALL_EVENTS - {*BEFORE_CALL_EVENTS}
 """Events at which the application is loaded to answer; at a tool call the hook looks for a reason first."""
 HEAR_BEFORE_CALLS = {agent for agent, answers in ANSWERS.items() if Answer.BEFORE in answers.values()}
 """Agents that accept context before a call; others hear about a file after they read it."""
+GUARDED_ONLY = {agent for agent, answers in ANSWERS.items() if Answer.GUARD in answers.values()}
+"""Agents that ignore context before a call; there only a guard can answer them."""
 
 END_EVENTS = {
     *("Stop", "SessionEnd", "AfterAgent", "agentStop", "sessionEnd", "afterAgentResponse", "post_cascade_response"),
@@ -103,8 +121,10 @@ END_EVENTS = {
 }
 """Events at which an agent stops working, so that the store can sync with its hub."""
 
-FILE_FIELDS = ("file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file")
-COMMAND_FIELDS = ("command", "cmd", "commands", "command_line")
+FILE_FIELDS = (
+    *("file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file", "TargetFile", "AbsolutePath"),
+)
+COMMAND_FIELDS = ("command", "cmd", "commands", "command_line", "CommandLine")
 PATCH_HEADER = r"^\*\*\* (Add|Update|Delete) File: (.+)$"
 """The line with which the part of a patch about one file begins."""
 SESSION_FIELDS = ("rootSessionId", "session_id", "sessionId", "sessionID", "conversation_id", "taskId")

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import Agent
+from hivemind.agents.agent import ASKS_AND_REFUSES, Agent
 from hivemind.agents.config_entries import OWN_STATUS_LINE, InstallTarget, JsonEntry, Launch, Piece, build_claude_hooks
 from hivemind.agents.decoder import StepContext, TranscriptState
 from hivemind.agents.file_changes import Purpose
@@ -20,8 +20,8 @@ EVENTS = (
     "Stop SessionEnd"
 )
 
-TOOLS_BEFORE_CALL = "Edit|MultiEdit|Write|NotebookEdit|Bash"
-"""Tools that change files or run commands; before any other there is nothing to say."""
+TOOLS_BEFORE_CALL = "^(?:Edit|MultiEdit|Write|NotebookEdit|Bash|WebFetch|WebSearch|mcp__.*)$"
+"""Tools that change files, run commands or reach out; before any other there is nothing to say."""
 
 UNUSED = split_names(
     "attachment queue-operation last-prompt atis-latch tools-used cost-state api-request "
@@ -94,6 +94,7 @@ AGENT = Agent(
     homes=(".claude", ".claude.json"),
     programs=("claude",),
     build_pieces=build_pieces,
+    refusals=ASKS_AND_REFUSES,
     shows_messages=True,
     same_ids=True,
     # One file per session, and one per subagent below it. Claude Code deletes a transcript after 30 days, unless

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import Agent
+from hivemind.agents.agent import REFUSES, Agent
 from hivemind.agents.config_entries import MARK, InstallTarget, JsonEntry, Launch, OwnFile, Piece
 from hivemind.agents.decoder import TranscriptState
 from hivemind.agents.file_changes import Purpose
@@ -65,7 +65,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     programs = tuple(
         OwnFile(
             path=target.root / ".cline" / "hooks" / f"{event}.sh",
-            text=f"#!/bin/sh\n# {MARK}.\nexec {launch.build_hook_command(NAME, event)}\n",
+            text=f"#!/bin/sh\n# {MARK}.\n{launch.build_hook_command(NAME, event)}\n",
             mark=MARK,
             purpose=Purpose.HOOKS,
         )
@@ -132,6 +132,9 @@ AGENT = Agent(
     events=EVENTS,
     rename_fields=_rename_fields,
     format_context=lambda _, context: json.dumps({"context": context}),
+    # A refused call ends the run. The editor shows the reason; the CLI writes it to its log only.
+    refusals=REFUSES,
+    format_refusal=lambda _event, _answer, reason: json.dumps({"cancel": True, "errorMessage": reason}),
     same_ids=True,
     # One file per session.
     transcripts=(

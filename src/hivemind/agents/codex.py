@@ -11,8 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import jsonc
-from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import SERVER, FileReader, InstallTarget, Launch, Lines, Piece, build_claude_hooks
+from hivemind.agents.agent import REFUSES, Agent
+from hivemind.agents.config_entries import (
+    OR_PASS,
+    SERVER,
+    FileReader,
+    InstallTarget,
+    Launch,
+    Lines,
+    Piece,
+    build_claude_hooks,
+)
 from hivemind.agents.decoder import StepContext, TranscriptState
 from hivemind.agents.file_changes import Purpose, read_file
 from hivemind.agents.json_input import (
@@ -111,7 +120,7 @@ def _find_own_hooks(target: InstallTarget, read: FileReader) -> Iterator[tuple[s
         for group_index, group in _enumerate_objects(groups):
             for hook_index, hook in _enumerate_objects(group.get("hooks")):
                 command = str(hook.get("command") or "")
-                if SERVER in command and command.endswith(f" {NAME} {event}"):
+                if SERVER in command and command.removesuffix(OR_PASS).endswith(f" {NAME} {event}"):
                     key = f"{path}:{_to_snake_case(event)}:{group_index}:{hook_index}"
                     yield key, fingerprint(event, group, hook)
 
@@ -245,6 +254,8 @@ AGENT = Agent(
     homes=(".codex",),
     programs=("codex",),
     build_pieces=build_pieces,
+    # It drops a reply that asks.
+    refusals=REFUSES,
     shows_messages=True,
     same_ids=True,
     # One file per session and per subagent, archived ones included.

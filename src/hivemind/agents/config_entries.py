@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import jsonc
+from hivemind.agents.callers import BEFORE_CALL_EVENTS
 from hivemind.agents.file_changes import FileChange, Purpose, find_obstacle
 from hivemind.errors import InvalidInput
 from hivemind.model.dataclass import dataclass
@@ -23,17 +24,23 @@ SERVER = "hivemind"
 """The name of our MCP server in every agent's configuration."""
 MARK = "Written by `hivemind install`"
 """Marks the scripts that we wrote, so that uninstalling recognises them."""
+OR_PASS = " || true"
+"""Ends a command line. Python exits with 2 if the hook's file is gone; most agents then refuse prompts and calls."""
 ESSENTIAL = frozenset({Purpose.SERVER, Purpose.HOOKS})
 """What an agent is not connected without; commands, rules and a status line are extras."""
 TITLE_OF_RULE = "## Memory (hivemind)"
 RULE = (
     f"{TITLE_OF_RULE}\n"
-    "This project has a memory across sessions and agents, served by the MCP server `hivemind`.\n"
-    "Before you start on a task, call its `context` tool: conventions, decisions, known fixes.\n"
-    "When the user states a rule, preference or decision that holds beyond the task, or corrects you, call `remember`\n"
-    "with their words copied into `said`. When you find out a cause, a command that works or a dead end, call it too."
+    "This project has a memory across sessions and agents: the MCP server `hivemind`. Use it at these moments:\n"
+    "- Before you start on a task, and when a plan is approved: call `context`.\n"
+    "- When a command or test fails: call `recall` with the error, before you try a fix.\n"
+    "- When the user corrects you, or states a rule, preference or decision that holds beyond the task: call\n"
+    "  `remember` with their words copied into `said`.\n"
+    "- When you find out a cause, a command that works or a dead end: call `remember`."
 )
-"""Instructions for the model, for agents whose hooks cannot give it context."""
+"""Instructions for the model, for agents whose hooks cannot give it context. They name the moments: in a comparison by
+others, agents searched in 16 % of tasks with one line and in 86 % with such a text. lab/notes/moments.md has our own.
+"""
 
 OWN_STATUS_LINE = re.compile(
     rf"[^;|&<>$`]*{SERVER}[^;|&<>$`]*[ /\\\\]statusline(?:\.py)?['\"]?(?: --home [^;|&<>$`]+)?"
@@ -63,10 +70,12 @@ class Launch:
     hook: tuple[str, ...] = ("hivemind-hook",)
     server: tuple[str, ...] = ("hivemind", "mcp")
     status_line: tuple[str, ...] = ("hivemind", "statusline")
+    passes_when_gone: bool = False
+    """Whether a hook that cannot be started counts as one that says nothing; needs a POSIX shell."""
 
     def build_hook_command(self, agent: str, event: str) -> str:
         """Return the hook's command line for a shell."""
-        return join_command((*self.hook, agent, event))
+        return join_command((*self.hook, agent, event)) + (OR_PASS if self.passes_when_gone else "")
 
     def build_server_entry(self, **extra: Any) -> dict[str, Any]:
         """Return the MCP server's entry in the format of most agents."""
@@ -127,6 +136,8 @@ class Hooks(Piece):
     """The entry to append for each event. An old one is recognised by our command in it, whatever its path."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Members that a new file needs beside its hooks."""
+    key: str = "hooks"
+    """The member that has the hooks."""
     purpose: Purpose = Purpose.HOOKS
 
     def add_to(self, text: str) -> str:
@@ -134,7 +145,7 @@ class Hooks(Piece):
         text = text if text.strip() else self._new_file_text
         for event, entry in self.entries.items():
             index = self._find_index(text, event)
-            keys: list[str | int] = ["hooks", event]
+            keys: list[str | int] = [self.key, event]
             # Appended last, because Codex remembers trust in a hook by its index.
             text = jsonc.append(text, keys, entry) if index is None else jsonc.put(text, [*keys, index], entry)
         return text
@@ -144,7 +155,7 @@ class Hooks(Piece):
         for event in reversed(self.entries):
             index = self._find_index(text, event)
             if index is not None:
-                text = jsonc.remove(text, ["hooks", event, index])
+                text = jsonc.remove(text, [self.key, event, index])
         return "" if text == self._new_file_text else text
 
     def is_in(self, text: str) -> bool:
@@ -160,11 +171,11 @@ class Hooks(Piece):
         return json.dumps(dict(self.extra), indent=2) + "\n" if self.extra else ""
 
     def _find_index(self, text: str, event: str) -> int | None:
-        entries = jsonc.get(text, ["hooks", event])
+        entries = jsonc.get(text, [self.key, event])
         if not isinstance(entries, list):
             return None
         # Whatever the path before it: an update can move our program.
-        own_command = re.compile(rf'{SERVER}.* {self.agent} {re.escape(event)}"')
+        own_command = re.compile(rf'{SERVER}.* {self.agent} {re.escape(event)}(?:{re.escape(OR_PASS)})?"')
         return next(
             (i for i, entry in enumerate(entries) if own_command.search(json.dumps(entry, ensure_ascii=False))), None
         )
@@ -187,7 +198,7 @@ def build_claude_hooks(
         timeout = {"SessionStart": 15, "SessionEnd": end_timeout_seconds}.get(event, 10) * units_per_second
         command = {"type": "command", "command": launch.build_hook_command(agent, event), "timeout": timeout}
         # A hook before every look into a file would slow the agent down for nothing.
-        matcher = {"matcher": tools_before_call} if tools_before_call and event == "PreToolUse" else {}
+        matcher = {"matcher": tools_before_call} if tools_before_call and event in BEFORE_CALL_EVENTS else {}
         entries[event] = {**group, **matcher, "hooks": [command]}
     return Hooks(path=path, agent=agent, entries=entries)
 

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import Hooks, InstallTarget, JsonEntry, Launch, Piece
+from hivemind.agents.agent import ASKS_AND_REFUSES, Agent
+from hivemind.agents.config_entries import OR_PASS, Hooks, InstallTarget, JsonEntry, Launch, Piece
 from hivemind.agents.decoder import StepContext, TranscriptState
 from hivemind.agents.json_input import (
     Observations,
@@ -82,7 +82,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
             "type": "command",
             "bash": launch.build_hook_command(NAME, event),
             # A quoted program needs the call operator there; Copilot runs this one on Windows alone.
-            "powershell": f"& {launch.build_hook_command(NAME, event)}",
+            "powershell": f"& {launch.build_hook_command(NAME, event).removesuffix(OR_PASS)}",
             "timeoutSec": timeout,
         }
         for event, timeout in timeouts.items()
@@ -189,6 +189,10 @@ AGENT = Agent(
     rename_fields=_rename_fields,
     # At the top level for every event: Copilot ignores Claude Code's hookSpecificOutput, even before a call.
     format_context=lambda _, context: json.dumps({"additionalContext": context}),
+    refusals=ASKS_AND_REFUSES,
+    format_refusal=lambda _, answer, reason: json.dumps(
+        {"permissionDecision": answer.value, "permissionDecisionReason": reason}
+    ),
     same_ids=True,
     # One log per session.
     transcripts=(".copilot/session-state/*/events.jsonl",),

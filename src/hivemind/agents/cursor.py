@@ -1,4 +1,4 @@
-"""Cursor: hooks and server in its own files; it also runs Claude Code's hooks. Transcripts have no times."""
+"""Cursor: hooks, server and a rule in its own files; it also runs Claude Code's hooks. Transcripts have no times."""
 
 import json
 from dataclasses import replace
@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import Hooks, InstallTarget, JsonEntry, Launch, Piece
+from hivemind.agents.agent import REFUSES, Agent
+from hivemind.agents.config_entries import RULE, Hooks, InstallTarget, JsonEntry, Launch, OwnFile, Piece
 from hivemind.agents.decoder import StepContext
 from hivemind.agents.json_input import (
     Observations,
@@ -72,14 +72,18 @@ def _parse_output(output: Any) -> Any:
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
-    """Return server and hooks, each in its own file."""
+    """Return server and hooks, and a rule where Cursor reads one, as its editor has dropped the context of hooks."""
     directory = target.root / ".cursor"
     hooks = {
         event: {"command": launch.build_hook_command(NAME, event), "timeout": 10} for event in (*EVENTS, "preToolUse")
     }
+    # No memory stands in it: a copy in the repository would outlive what is forgotten or erased.
+    rule = f"---\ndescription: Memory of this project\nalwaysApply: true\n---\n\n{RULE}\n"
+    rules = (OwnFile(path=directory / "rules" / "hivemind.mdc", text=rule),) if target.project else ()
     return (
         JsonEntry(path=directory / "mcp.json", value=launch.build_server_entry()),
         Hooks(path=directory / "hooks.json", agent=NAME, entries=hooks, extra={"version": 1}),
+        *rules,
         *build_command_files(directory / "commands"),
     )
 
@@ -162,7 +166,13 @@ AGENT = Agent(
     events=EVENTS,
     unused=UNUSED,
     rename_fields=_rename_fields,
+    # Its documentation has no such field at beforeSubmitPrompt; the hook runtime in @cursor/sdk 1.0.32 takes it there.
     format_context=lambda _, context: json.dumps({"additional_context": context}),
+    # It accepts "ask" before a call and does not ask. The model is told what the person is told, or the other field.
+    refusals=REFUSES,
+    format_refusal=lambda _, answer, reason: json.dumps(
+        {"permission": answer.value, "user_message": reason, "agent_message": reason}
+    ),
     # One file per session, and one per subagent below it. They have no ids.
     transcripts=(".cursor/projects/*/agent-transcripts/**/*.jsonl",),
     read_transcript=read_transcript,

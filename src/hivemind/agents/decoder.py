@@ -49,9 +49,9 @@ SHELL_TOOLS = split_names(
     "bash shell powershell terminal run_shell_command run_commands run_command exec_command "
     "execute_command run_in_terminal run_terminal_cmd local_shell"
 )
-OLD_TEXT_FIELDS = ("old_string", "old_str", "oldString", "old_text")
-NEW_TEXT_FIELDS = ("new_string", "new_str", "newString", "new_text")
-CONTENT_FIELDS = ("content", "file_text", "new_text", "contents", "code_edit")
+OLD_TEXT_FIELDS = ("old_string", "old_str", "oldString", "old_text", "TargetContent")
+NEW_TEXT_FIELDS = ("new_string", "new_str", "newString", "new_text", "ReplacementContent")
+CONTENT_FIELDS = ("content", "file_text", "new_text", "contents", "code_edit", "CodeContent")
 OUTPUT_FIELDS = (
     *("llmContent", "textResultForLlm", "text_result_for_llm", "text", "content", "output", "result", "error", "file"),
 )
@@ -63,6 +63,7 @@ EXIT_CODE = re.compile(
     r"\A(?:Error: )?Exit code:? (\d+)"
     r"|\A\[Command exited with code (\d+)\]"
     r"|\A(?:Chunk ID: .*\n)?(?:Wall time: .*\n)?Process exited with code (\d+)"
+    r"|\AThe command exited with code (\d+)\."
     r"|<shellId: \S+ completed with exit code (\d+)>\s*\Z"
 )
 """How agents write the exit code into a command's output. Each form is anchored to where its agent puts it, so that a
@@ -237,8 +238,8 @@ def describe_call(tool: str, arguments: Any, result: Any, *, is_error: bool = Fa
         "input": "" if "changes" in fields else arguments if isinstance(arguments, str) else _dump_json(arguments),
         "output": output,
         "command": command,
-        # Codex and OpenCode name a directory in the call instead of changing to it.
-        "directory": _get_string(fields, ("workdir",)) if command else "",
+        # Some agents name a directory in the call instead of changing to it.
+        "directory": _get_string(fields, ("workdir", "Cwd")) if command else "",
         "exit_code": exit_code,
         "failed": is_error or bool(exit_code),
         "file": _get_string(fields, FILE_FIELDS) or _get_string(parse_object(result), FILE_FIELDS),
@@ -314,7 +315,7 @@ def _parse_patch(patch: str) -> Iterator[dict[str, Any]]:
 
 
 def _get_replacements(fields: dict[str, Any]) -> list[tuple[str, str]]:
-    edits = fields.get("edits")
+    edits = fields.get("edits") or fields.get("ReplacementChunks")
     replacements = [parse_object(edit) for edit in edits] if isinstance(edits, list) else [fields]
     return [
         (_get_string(replacement, OLD_TEXT_FIELDS), _get_string(replacement, NEW_TEXT_FIELDS))

@@ -15,6 +15,9 @@ from hivemind.model.dataclass import dataclass
 
 EXECUTABLE_MODE = 0o755
 
+Notes = dict[Path, str | None]
+"""Directories that we made, and files that had no text before us, with the white space that they had."""
+
 
 class Purpose(StrEnum):
     """What an entry of ours in an agent's files is for."""
@@ -77,62 +80,70 @@ def render_diff(change: FileChange) -> str:
 def apply(changes: Iterable[FileChange], record: Path | None = None) -> None:
     """Write the changes; refuse if a file has changed since they were planned.
 
-    ``record`` is a file that lists the directories made by earlier calls: these are removed when they become empty.
+    ``record`` is a file in which calls note what later ones need: directories that they made, which are removed when
+    they become empty, and files that had no text, which are not removed.
     """
     pending = list(changes)
     # All files are checked before the first is written, so that a conflict changes nothing.
     for change in pending:
         if read_file(change.path) != change.before:
             raise Refused(f"{change.path} was changed by another program; run the command again")
-    directories = _load_directories(record) if record else set[Path]()
+    notes = _load_notes(record) if record else {}
     try:
-        _apply_all(pending, directories)
+        _apply_all(pending, notes)
     finally:
         if record:
-            _save_directories(record, directories)
+            _save_notes(record, notes)
 
 
-def _apply_all(changes: Sequence[FileChange], directories: set[Path]) -> None:
+def _apply_all(changes: Sequence[FileChange], notes: Notes) -> None:
     for position, change in enumerate(changes):
         try:
-            _set_content(change.path, change.after, directories)
+            _set_content(change.path, change.after, notes)
         except OSError as error:
             # A server without hooks, or hooks without a server, would look like a connection.
             for earlier in reversed(changes[:position]):
-                _set_content(earlier.path, earlier.before, directories)
+                _set_content(earlier.path, earlier.before, notes)
             raise Unavailable(f"{change.path} cannot be written ({error.strerror}); nothing was changed") from error
 
 
-def _load_directories(record: Path) -> set[Path]:
+def _load_notes(record: Path) -> Notes:
     try:
-        return set(map(Path, json.loads(record.read_text("utf-8"))))
+        notes = json.loads(record.read_text("utf-8"))
+        # Earlier versions wrote a list of directories.
+        return {Path(path): notes[path] if isinstance(notes, dict) else None for path in notes}
     except (OSError, ValueError, TypeError):
         # Without a record nothing is known to be ours, and an empty directory of ours does less harm than a lost one.
-        return set()
+        return {}
 
 
-def _save_directories(record: Path, directories: set[Path]) -> None:
-    # One that is gone is forgotten: if it comes back, somebody else made it.
-    existing = {directory for directory in directories if directory.is_dir()}
-    if existing == _load_directories(record):
+def _save_notes(record: Path, notes: Notes) -> None:
+    # What is gone is forgotten: if it comes back, somebody else made it.
+    existing = {path: text for path, text in notes.items() if (path.is_dir() if text is None else path.is_file())}
+    if existing == _load_notes(record):
         return
+    content = {str(path): text for path, text in sorted(existing.items())}
     try:
-        _write(record, json.dumps(sorted(map(str, existing)), indent=2) + "\n", set())
+        _write(record, json.dumps(content, indent=2) + "\n", {})
     except OSError as error:
         raise Unavailable(f"{record} cannot be written ({error.strerror}); make its folder writable") from error
 
 
-def _set_content(path: Path, text: str | None, directories: set[Path]) -> None:
-    if text is None:
-        _remove(path, directories)
-    else:
-        _write(path, text, directories)
-
-
-def _write(path: Path, text: str, directories: set[Path]) -> None:
-    # Settings are often symlinks into a repository of dotfiles: write the target and keep the link.
+def _set_content(path: Path, text: str | None, notes: Notes) -> None:
+    # Settings are often symlinks into a repository of dotfiles: change the target and keep the link.
     target = Path(os.path.realpath(path))
-    directories.update(parent for parent in target.parents if not parent.exists())
+    if text is None:
+        text = notes.pop(target, None)
+    elif (before := read_file(target)) is not None and not before.strip():
+        notes[target] = before
+    if text is None:
+        _remove(target, notes)
+    else:
+        _write(target, text, notes)
+
+
+def _write(target: Path, text: str, notes: Notes) -> None:
+    notes.update((parent, None) for parent in target.parents if not parent.exists())
     target.parent.mkdir(parents=True, exist_ok=True)
     # Written to a temporary file and renamed, so that a crash leaves either the old or the new content.
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -172,11 +183,11 @@ def _belongs_to_another(path: Path) -> bool:
     return sys.platform != "win32" and path.stat().st_uid != os.getuid()
 
 
-def _remove(path: Path, directories: set[Path]) -> None:
-    path.unlink()
-    for parent in Path(os.path.realpath(path.parent), path.name).parents:
+def _remove(target: Path, notes: Notes) -> None:
+    target.unlink()
+    for parent in target.parents:
         # A directory that was there before us stays, also an empty one: an agent or its user made it.
-        if parent not in directories:
+        if parent not in notes:
             return
         try:
             parent.rmdir()

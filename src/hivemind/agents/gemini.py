@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import Agent
-from hivemind.agents.config_entries import InstallTarget, JsonEntry, Launch, Piece, build_claude_hooks
+from hivemind.agents.agent import REFUSES, Agent
+from hivemind.agents.config_entries import Hooks, InstallTarget, JsonEntry, Launch, Piece, build_claude_hooks
 from hivemind.agents.decoder import StepContext, describe_call
 from hivemind.agents.json_input import (
     Observations,
@@ -32,7 +32,9 @@ UNUSED = split_names("BeforeModel AfterModel BeforeToolSelection BeforeTool PreC
 
 LONGEST_PATH = 32 * 1024
 """Bytes of the file that names a project's directory."""
-HOOK_EVENTS = "SessionStart BeforeAgent AfterTool AfterAgent SessionEnd"
+HOOK_EVENTS = "SessionStart BeforeAgent BeforeTool AfterTool AfterAgent SessionEnd"
+TOOLS_BEFORE_CALL = "^(?:replace|write_file|run_shell_command|web_fetch|google_web_search|mcp_.*)$"
+"""Tools that change files, run commands or reach out: those that guards concern."""
 
 
 def _rename_fields(event: str, payload: Payload, at: str) -> Payload:
@@ -46,13 +48,20 @@ def _rename_fields(event: str, payload: Payload, at: str) -> Payload:
     return {"tool_use_id": call_id, **failure}
 
 
+def build_hooks(path: Path, launch: Launch) -> Hooks:
+    """Return the hooks of the settings, or of an extension."""
+    return build_claude_hooks(
+        path, NAME, launch, HOOK_EVENTS, units_per_second=1000, tools_before_call=TOOLS_BEFORE_CALL, matcher="*"
+    )
+
+
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return server and hooks, both in settings.json; Gemini runs neither in folders the user does not trust."""
     # Not an extension: settings do the same without the `gemini` command.
     settings = target.root / ".gemini" / "settings.json"
     return (
         JsonEntry(path=settings, value=launch.build_server_entry()),
-        build_claude_hooks(settings, NAME, launch, HOOK_EVENTS, units_per_second=1000, matcher="*"),
+        build_hooks(settings, launch),
         *build_command_files(settings.parent / "commands", TOML_FIELDS, arguments="{{args}}", file=TOML),
     )
 
@@ -152,6 +161,9 @@ AGENT = Agent(
     events=EVENTS,
     unused=UNUSED,
     rename_fields=_rename_fields,
+    # Not "ask": with -p Gemini would wait for an answer for ever.
+    refusals=REFUSES,
+    format_refusal=lambda _, answer, reason: json.dumps({"decision": answer.value, "reason": reason}),
     shows_messages=True,
     same_ids=True,
     # One file per session: a log of events; before 0.40, one JSON object.

@@ -37,17 +37,31 @@ from hivemind.model.dataclass import dataclass
 from hivemind.paths import data_directory
 from hivemind.store.integrity import Finding
 from hivemind.store.projections import sessions
+from hivemind.system import stretch
 
 SERVER_SECONDS = 10
 HOOK_EVENT = "SessionStart"
 """Any event does: with ``HIVEMIND_HOOKS=check`` the hook stores none."""
-DIRECTORIES = "agent-directories.json"
-"""Lists the directories that installing made, which uninstalling may remove."""
+NOTES = "agent-directories.json"
+"""Lists the directories that installing made, and files that had no text before: what uninstalling needs."""
 PACKAGE = "hivemind-memory"
 """As it is named on PyPI."""
 HERE_ONLY = "these files name this machine's Python: keep them out of version control"
 UNTRUSTED_NOTE = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and review them"
 DESCRIPTION = "Persistent memory for coding agents: conventions, decisions, fixes and past sessions."
+
+PLUGIN_README = f"""\
+# Hivemind
+
+{DESCRIPTION}
+
+At the start of a session the agent is told what was learned in this repository, at a prompt, an edit or an error what
+concerns it, and it can search and store by itself. Nothing leaves your machine unless you share it.
+
+Needed first: `pipx install {PACKAGE}`, so that `hivemind` and `hivemind-hook` are on the PATH. Commands: `remember`,
+`recall`, `review-memories`, `forget`. To see everything: `hivemind ui`.
+"""
+"""Claude Code's directory of plugins refuses one without it."""
 
 HELLO = (
     {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "clientInfo": {"name": "doctor"}}},
@@ -141,7 +155,7 @@ class Agents:
 
     def apply(self, connections: Iterable[Connection]) -> tuple[Connection, ...]:
         """Make planned changes; a connection comes back with the problem if its changes could not be made."""
-        record = self._context.settings.home / DIRECTORIES
+        record = self._context.settings.home / NOTES
         return tuple(_apply(new_connection, record) for new_connection in connections)
 
     def check(self, connections: Iterable[Connection], *, project: Path | None = None) -> tuple[Connection, ...]:
@@ -262,12 +276,10 @@ def render_plugin_files(version: str, folder: str = "plugins") -> dict[str, str]
     listing = {"name": "hivemind", "source": f"./{plugin}", "description": DESCRIPTION}
     marketplace = {"name": "hivemind", "description": DESCRIPTION, "owner": owner, "plugins": [listing]}
     hooks = build_claude_hooks(Path(), claude_code.NAME, launch, claude_code.EVENTS)
-    gemini_hooks = build_claude_hooks(
-        Path(), gemini.NAME, launch, gemini.HOOK_EVENTS, units_per_second=1000, matcher="*"
-    )
+    gemini_hooks = gemini.build_hooks(Path(), launch)
     documents: dict[str, Any] = {
         ".claude-plugin/marketplace.json": marketplace,
-        f"{plugin}/.claude-plugin/plugin.json": manifest | {"author": owner},
+        f"{plugin}/.claude-plugin/plugin.json": manifest | {"author": owner, "license": "Apache-2.0"},
         f"{plugin}/.mcp.json": server,
         f"{plugin}/hooks/hooks.json": {"hooks": {event: [group] for event, group in hooks.entries.items()}},
         f"{folder}/gemini/gemini-extension.json": manifest | server,
@@ -282,7 +294,7 @@ def render_plugin_files(version: str, folder: str = "plugins") -> dict[str, str]
     )
     return (
         {path: json.dumps(content, indent=2) + "\n" for path, content in documents.items()}
-        | {f"{folder}/opencode/hivemind.js": opencode.render_plugin(launch)}
+        | {f"{folder}/opencode/hivemind.js": opencode.render_plugin(launch), f"{plugin}/README.md": PLUGIN_README}
         | {file.path.as_posix(): file.text for file in commands}
     )
 
@@ -339,13 +351,14 @@ def _build_launch(home: Path) -> Launch:
     """Return the commands that start the hook and the server."""
     # Absolute paths, because agents run commands with a PATH of their own; -P keeps Python from importing files of the
     # repository. Some agents start servers without the user's variables, so an unusual home is an argument.
-    programs = Path(__file__).parents[1]
+    programs = Path(__file__).parents[1] / "entrypoints"
     is_usual = str(home) == data_directory({"HOME": str(Path.home())})
     home_option = () if is_usual else ("--home", str(home))
     return Launch(
         hook=(sys.executable, "-I", "-S", str(programs / "hook.py"), *home_option),
         server=(sys.executable, "-P", "-m", "hivemind", "mcp", *home_option),
         status_line=(sys.executable, "-I", str(programs / "statusline.py"), *home_option),
+        passes_when_gone=sys.platform != "win32",
     )
 
 
@@ -407,6 +420,6 @@ def _try_hook(launch: Launch, agent: str) -> Finding:
 def _run_as_agent(command: str | Sequence[str], text: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command as an agent does, a text through a shell, with this input and these variables."""
     return subprocess.run(
-        command, input=text, capture_output=True, encoding="utf-8", timeout=SERVER_SECONDS, check=False,
+        command, input=text, capture_output=True, encoding="utf-8", timeout=stretch(SERVER_SECONDS), check=False,
         shell=isinstance(command, str), env={**os.environ, **variables},
     )  # fmt: skip

@@ -149,7 +149,7 @@ def _read_objects(path: Path) -> Iterator[tuple[Line, dict[str, Any] | SkippedIn
     try:
         file = open_regular(path)
     except Unreadable as error:
-        yield Line(0, b"", b"", is_cut=False), SkippedInput(reason=str(error))
+        yield Line(0, b"", is_cut=False), SkippedInput(reason=str(error))
         return
     with file:
         for line in read_lines(file):
@@ -185,11 +185,12 @@ def _skip(line: Line, reason: str) -> SkippedInput:
 
 INJECTED_TAGS = (
     r"system-reminder|system_reminder|hook_context|environment_context|session_context|current_datetime|ide_opened_file"
-    r"|ide_selection|local-command-caveat|hivemind-memory|qwen:[\w-]{1,40}-context"
+    r"|ide_selection|local-command-caveat|hivemind-memory|qwen:[\w-]{1,40}-context|ADDITIONAL_METADATA"
+    r"|USER_SETTINGS_CHANGE"
 )
 """Elements that agents and hivemind insert into the text of a person or a tool."""
 INJECTED_OPENING = re.compile(rf"<({INJECTED_TAGS})(?=[\s>])[^<>]*>")
-WRAPPER_TAG = re.compile(r"</?(?:user_input|user_query|untrusted_context)(?:\s[^<>]*)?>\n?")
+WRAPPER_TAG = re.compile(r"</?(?:user_input|user_query|untrusted_context|USER_REQUEST)(?:\s[^<>]*)?>\n?")
 GUIDANCE = re.compile(r'\n\nTool "[^"\n]*" succeeded\. Additional guidance from postToolUse hooks:\n')
 
 

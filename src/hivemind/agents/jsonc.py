@@ -97,7 +97,7 @@ def remove(text: str, path: KeyPath) -> str:
         return ""
     plain, container = _find_member(text, path[:-1])
     siblings = _list_members(plain, container.value)
-    index = next(i for i, member in enumerate(siblings) if member.key == path[-1])
+    index = max(i for i, member in enumerate(siblings) if member.key == path[-1])
     member = siblings[index]
     if len(siblings) == 1:
         lead, tail = text[container.value + 1 : member.start], text[member.end : container.end - 1]
@@ -190,7 +190,8 @@ def _find_member(text: str, path: KeyPath) -> tuple[str, JsonMember]:
         raise InvalidInput("not a JSON object; fix the file by hand and try again")
     target = JsonMember("", at, at, parse_json_prefix(plain, at)[1])
     for key in path:
-        target = next(member for member in _list_members(plain, target.value) if member.key == key)
+        # Of a key that is written twice the last one counts, as for every parser.
+        target = [member for member in _list_members(plain, target.value) if member.key == key][-1]
     return plain, target
 
 

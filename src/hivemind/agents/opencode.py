@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from hivemind.agents.agent import Agent
+from hivemind.agents.agent import REFUSES, Agent
 from hivemind.agents.config_entries import MARK, SERVER, InstallTarget, JsonEntry, Launch, OwnFile, Piece
 from hivemind.agents.decoder import StepContext
 from hivemind.agents.file_changes import Purpose
@@ -205,6 +205,9 @@ AGENT = Agent(
     rename_fields=_rename_fields,
     # Our plugin expects plain text.
     format_context=lambda _, context: context,
+    # No plain text here: only what was meant as a refusal refuses a call.
+    refusals=REFUSES,
+    format_refusal=lambda _event, _answer, reason: json.dumps({"refusal": reason}),
     same_ids=True,
     # One database for all sessions; before 1.2, one file per session.
     transcripts=(".local/share/opencode/opencode.db", ".local/share/opencode/storage/session/**/*.json"),

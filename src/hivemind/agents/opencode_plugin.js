@@ -4,6 +4,8 @@ import { spawn } from "node:child_process"
 
 const HOOK = ["hivemind-hook"]
 const TIMEOUT_MS = 10000
+// Tools that only look; no guard concerns them.
+const LOOKING = new Set(["read", "glob", "grep", "list", "lsp", "skill", "question", "todoread", "todowrite"])
 
 const run = (event, payload) =>
   new Promise((resolve) => {
@@ -20,6 +22,14 @@ const run = (event, payload) =>
     child.on("close", () => finish(output.trim()))
     child.stdin.end(JSON.stringify(payload))
   })
+
+const parse = (text) => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
 
 export const Hivemind = async ({ directory }) => {
   const parents = new Map()
@@ -52,6 +62,12 @@ export const Hivemind = async ({ directory }) => {
         text: context,
         synthetic: true,
       })
+    },
+    "tool.execute.before": async (input, output) => {
+      if (LOOKING.has(input.tool)) return
+      const reply = await send("tool.execute.before", input.sessionID, { input: { ...input, args: output.args } })
+      const refusal = parse(reply)?.refusal
+      if (refusal) throw new Error(refusal)
     },
     "tool.execute.after": async (input, output) => {
       const context = await send("tool.execute.after", input.sessionID, { input, output })

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import Agent
+from hivemind.agents.agent import ASKS_AND_REFUSES, Agent
 from hivemind.agents.config_entries import InstallTarget, JsonEntry, Launch, Piece, build_claude_hooks
 from hivemind.agents.decoder import StepContext, TranscriptState
 from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_object, get_objects, get_text
@@ -13,7 +13,9 @@ from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "qwen"
 # Run with -p, Qwen Code sends no SessionEnd.
-EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
+EVENTS = "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
+TOOLS_BEFORE_CALL = "^(?:edit|write_file|notebook_edit|run_shell_command|monitor|web_fetch|web_search|mcp__.*)$"
+"""Tools that change files, run commands or reach out: those that guards concern."""
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -21,7 +23,9 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     settings = target.root / ".qwen" / "settings.json"
     return (
         JsonEntry(path=settings, value=launch.build_server_entry()),
-        build_claude_hooks(settings, NAME, launch, EVENTS, units_per_second=1000, matcher="*"),
+        build_claude_hooks(
+            settings, NAME, launch, EVENTS, units_per_second=1000, tools_before_call=TOOLS_BEFORE_CALL, matcher="*"
+        ),
         *build_command_files(settings.parent / "commands", CLAUDE_FIELDS, arguments="$ARGUMENTS"),
     )
 
@@ -93,6 +97,7 @@ AGENT = Agent(
     homes=(".qwen",),
     programs=("qwen",),
     build_pieces=build_pieces,
+    refusals=ASKS_AND_REFUSES,
     shows_messages=True,
     same_ids=True,
     # One file per session, and one per subagent.

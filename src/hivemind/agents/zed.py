@@ -7,8 +7,9 @@ KEYS = ("context_servers", SERVER)
 SKILL = (
     "---\n"
     "name: hivemind\n"
-    "description: Recall and keep what is known about this project across sessions. Use before starting on a "
-    "task, when asked what was decided or done before, and when something worth knowing was learned.\n"
+    "description: Recall and keep what is known about this project across sessions. Use before starting on a task, "
+    "when a plan is approved, when a command or test fails, when the user corrects you or states a rule, and when "
+    "asked what was decided or done before.\n"
     "---\n\n"
     f"{RULE}\n"
 )

@@ -22,6 +22,20 @@ INSPECTION = re.compile(
     r"|\A(?:git|gh|jj|hg|hivemind)\s"
 )
 """Commands that only inspect or tidy up; their exit codes say nothing about the work."""
+PROGRAMS = frozenset(
+    """
+    npm npx pnpm yarn bun deno node pip pip3 pipx uv poetry pipenv conda python python3 pytest tox nox ruff black
+    mypy flake8 git gh glab docker docker-compose podman kubectl helm terraform pulumi ansible make cmake ninja
+    cargo rustc rustup go gofmt gradle gradlew mvn sbt bazel java javac dotnet nuget ruby gem bundle rails rake
+    rspec php composer artisan phpunit mix elixir swift xcodebuild pod flutter dart jest vitest mocha cypress
+    playwright eslint prettier biome tsc tsx vite webpack next nx turbo lerna prisma drizzle-kit alembic psql mysql
+    sqlite3 redis-cli mongosh aws gcloud az vercel netlify fly heroku wrangler supabase firebase curl wget ssh scp
+    rsync rm sudo chmod apt apt-get brew systemctl sed awk grep just task nix pnpx bunx uvx mamba virtualenv nose
+    unittest pylint isort tslint gulp grunt maven yum dnf perl nvm volta asdf mise hub rubocop msbuild golangci-lint
+    pre-commit husky
+    """.split()  # noqa: SIM905 - a list of quoted words would be harder to read
+)
+"""Programs that notes name without backticks; most other words in a note are no commands."""
 CODE_SPAN = re.compile(r"`([^`\n]+)`")
 PURPOSES = {
     "test": re.compile(r"\b(?:tests?|testing|\w*pytest|vitest|jest|tox|nox|ctest|rspec|phpunit)\b", re.IGNORECASE),

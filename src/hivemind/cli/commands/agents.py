@@ -10,7 +10,7 @@ import click
 
 from hivemind.agents.file_changes import Purpose
 from hivemind.agents.install import Connection
-from hivemind.cli.arguments import combine, dry_run_option, open_mind, yes_option
+from hivemind.cli.arguments import combine, dry_run_option, expecting_an_answer, open_mind, yes_option
 from hivemind.cli.framework import CHECK_FAILED, wants
 from hivemind.cli.output import emit, note, print_heading, print_json, print_patch, print_table, warn
 from hivemind.statusline import MAX_PAYLOAD_CHARACTERS, describe
@@ -101,8 +101,8 @@ def statusline() -> None:
     """Print a line for the status bar of an agent.
 
     It counts memories here, those told in this session, those of them in doubt, and those that wait for review. It
-    reads the JSON that Claude Code gives to a status line from standard input, if there is any. 'hivemind install' sets
-    it up where the user has no status line of their own.
+    reads Claude Code's JSON from standard input, if there is any. 'hivemind install' sets it up, unless you have a
+    status line of your own.
 
     \b
     hivemind statusline
@@ -160,8 +160,9 @@ def _confirm_plan(connections: Sequence[Connection], question: str, *, yes: bool
     """Stop unless the person agrees or there is nothing to change; they may look at every line first."""
     if yes or not any(connection.plan.changes for connection in connections):
         return
-    while (reply := click.prompt(f"{question} (y yes, n no, d details)", default="y", err=True)[:1].lower()) == "d":
-        _show_diffs(connections)
+    with expecting_an_answer():
+        while (reply := click.prompt(f"{question} (y yes, n no, d details)", default="y", err=True)[:1].lower()) == "d":
+            _show_diffs(connections)
     if reply != "y":
         raise click.Abort
 
