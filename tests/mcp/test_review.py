@@ -220,7 +220,7 @@ def test_a_client_without_forms_gets_the_list(
     assert "The office in Oslo" in reply["result"]["content"][0]["text"]
 
 
-def test_a_client_of_a_stateless_version_gets_the_list(person: Hivemind, tmp_path: Path) -> None:
+def test_a_client_of_a_stateless_version_without_forms_gets_the_list(person: Hivemind, tmp_path: Path) -> None:
     propose(person, 1)
 
     with connected(tmp_path) as client:
@@ -228,6 +228,123 @@ def test_a_client_of_a_stateless_version_gets_the_list(person: Hivemind, tmp_pat
         said, _ = client.call("review", MODERN)
 
     assert "The office in Oslo" in said
+
+
+def ask_stateless(client: Client, tool: str, arguments: dict[str, Any], **rest: Any) -> Any:
+    """The reply to a call of a version without a handshake, from a client that shows forms."""
+    meta = MODERN | {"io.modelcontextprotocol/clientCapabilities": FORMS}
+    return client.ask("tools/call", name=tool, arguments=arguments, _meta=meta, **rest)
+
+
+def repeat_with(choice: str, question: Any, name: str = "memory_1") -> dict[str, Any]:
+    """What a client adds when it sends a call again with the person's choice."""
+    response = {"action": "accept", "content": {name: choice}}
+    return {"inputResponses": {"form": response}, "requestState": question["requestState"]}
+
+
+def test_a_call_of_a_stateless_version_is_repeated_with_the_persons_choice(person: Hivemind, tmp_path: Path) -> None:
+    (memory,) = propose(person, 1)
+
+    with connected(tmp_path) as client:
+        question = ask_stateless(client, "review", {})["result"]
+        before = statuses(person, memory)
+        done = ask_stateless(client, "review", {}, **repeat_with("keep", question))["result"]
+
+    form = question["inputRequests"]["form"]
+    assert (question["resultType"], form["method"]) == ("input_required", "elicitation/create")
+    assert memory.text in form["params"]["message"]
+    assert before == ["proposed"]
+    assert done["resultType"] == "complete"
+    assert f"kept: {memory.id[:8]}" in done["content"][0]["text"]
+    assert statuses(person, memory) == ["active"]
+
+
+def test_a_choice_counts_only_for_the_call_and_the_texts_that_were_shown(person: Hivemind, tmp_path: Path) -> None:
+    (memory,) = propose(person, 1)
+
+    with connected(tmp_path) as client:
+        question = ask_stateless(client, "review", {})["result"]
+        answer = repeat_with("keep", question)
+        other_call = ask_stateless(client, "review", {"decide": "later", "ids": ["ffffffff"]}, **answer)
+        forged = ask_stateless(client, "review", {}, **answer | {"requestState": "0" * 64 + '["", ""]'})
+        no_text = ask_stateless(client, "review", {}, **answer | {"requestState": 7})
+        unanswered = ask_stateless(client, "review", {}, requestState=question["requestState"])["result"]
+        person.edit(memory.id, "The office in Oslo has two printers")
+        again = ask_stateless(client, "review", {}, **answer)["result"]
+
+    assert [reply["error"]["code"] for reply in (other_call, forged, no_text)] == [-32602] * 3
+    assert unanswered["resultType"] == "input_required"
+    assert "two printers" in again["inputRequests"]["form"]["params"]["message"]
+    assert statuses(person, memory) == ["proposed"]
+
+
+def remember(client: Client, **arguments: Any) -> Any:
+    call = {"name": "remember", "arguments": arguments}
+    return client.send(json.dumps({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": call}))
+
+
+def test_the_person_settles_in_a_form_what_an_agent_contradicts(person: Hivemind, tmp_path: Path) -> None:
+    known = person.remember("API port is 8080")
+
+    with connected(tmp_path) as client:
+        shake_hands(client, FORMS)
+        form = remember(client, text="API port is 9090")
+        letter = next(line.split()[0][0] for line in form["params"]["message"].splitlines() if "9090" in line)
+        said = answer(client, form, action="accept", content={"memory_1": f"keep {letter}"})
+
+    (current,) = (memory for memory in person.list() if memory.status.value == "active")
+    assert (current.text, current.trust) == ("API port is 9090", Trust.HIGH)
+    assert person.show(known.id).status.value == "superseded"
+    assert f"settled for {current.id[:8]}" in said
+
+
+@pytest.mark.parametrize(
+    ("choice", "status", "trust", "facts"),
+    [
+        ("keep", "active", Trust.HIGH, ["MemoryRemembered", "MemoryApproved"]),
+        ("later", "active", Trust.MEDIUM, ["MemoryRemembered"]),
+        ("reject", "retracted", Trust.MEDIUM, ["MemoryRemembered", "MemoryRejected"]),
+    ],
+)
+def test_the_person_is_asked_about_words_that_nobody_recorded(
+    choice: str, status: str, trust: Trust, facts: list[str], person: Hivemind, tmp_path: Path
+) -> None:
+    claim = {"text": "Changelogs are written by hand", "said": "never generate the changelog"}
+
+    with connected(tmp_path) as client:
+        question = ask_stateless(client, "remember", claim)["result"]
+        done = ask_stateless(client, "remember", claim, **repeat_with(choice, question))["result"]
+
+    message = question["inputRequests"]["form"]["params"]["message"]
+    memory = person.show(done["structuredContent"]["ids"][0])
+    assert [claim["text"] in message, claim["said"] in message] == [True, True]
+    assert (memory.status.value, memory.trust) == (status, trust)
+    # The second of the two calls stores nothing.
+    assert [type(step.event.fact).__name__ for step in person.explain(memory.id).history][:2] == facts
+
+
+def test_after_a_form_the_agent_is_told_of_likely_conflicts_and_broken_links(person: Hivemind, tmp_path: Path) -> None:
+    known = person.remember("Cards are charged once")
+    claim = {"text": "Cards are charged twice", "said": "we charge cards twice now", "links": ["pay.py::gone"]}
+
+    with connected(tmp_path) as client:
+        shake_hands(client, FORMS)
+        kept = answer(client, remember(client, **claim), action="accept", content={"memory_1": "keep"})
+        claim |= {"text": "Cards are charged three times"}
+        rejected = answer(client, remember(client, **claim), action="accept", content={"memory_1": "reject"})
+
+    assert [known.id[:8] in kept, "pay.py::gone" in kept] == [True, True]
+    assert [known.id[:8] in rejected, "pay.py::gone" in rejected] == [False, False]
+
+
+def test_nobody_is_asked_about_a_plain_note(person: Hivemind, tmp_path: Path) -> None:
+    with connected(tmp_path) as client:
+        shake_hands(client, FORMS)
+        plain = remember(client, text="Changelogs are written by hand")
+        refused = answer(client, remember(client, text="Tags are signed", said="sign every tag"), action="decline")
+
+    assert "Stored as" in plain["result"]["content"][0]["text"]
+    assert "decided nothing" in refused
 
 
 def test_other_requests_are_answered_while_a_form_is_shown(person: Hivemind, tmp_path: Path) -> None:
@@ -276,7 +393,10 @@ def test_a_client_that_leaves_while_a_form_is_shown_ends_the_server(person: Hive
     assert statuses(person, memory) == ["proposed"]
 
 
-def test_the_official_client_shows_the_form_to_its_user(person: Hivemind, tmp_path: Path, home: Path) -> None:
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_official_client_shows_the_form_to_its_user(
+    mode: str, person: Hivemind, tmp_path: Path, home: Path
+) -> None:
     (memory,) = propose(person, 1)
     shown: list[Any] = []
 
@@ -292,7 +412,7 @@ def test_the_official_client_shows_the_form_to_its_user(person: Hivemind, tmp_pa
         server = mcp.StdioServerParameters(
             command=sys.executable, args=["-P", "-m", "hivemind", "mcp"], cwd=tmp_path, env=environ
         )
-        async with mcp.Client(mcp.stdio_client(server), mode="legacy", elicitation_callback=fill_in_any) as client:
+        async with mcp.Client(mcp.stdio_client(server), mode=mode, elicitation_callback=fill_in_any) as client:
             return await client.call_tool("review", {})
 
     said = asyncio.run(review())

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import sleep
 
+import jsonschema_rs
 import pytest
 
-from hivemind.code.index import CodeIndex
+from hivemind.hivemind import Hivemind
 from hivemind.mcp.tools import TOOLS
 from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
@@ -32,10 +32,58 @@ def client(place: Path) -> Iterator[Client]:
         yield client
 
 
+def record_prompt(mind: Hivemind, text: str) -> None:
+    prompt = ObservationMade(agent="codex", session_id="s7", seen=ObservationKind.PROMPT, text=text)
+    event = mind._context.factory.event(prompt, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
+    mind._context.store.record([event])
+
+
+def count_bytes(value: object) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
 def test_the_tools_are_few_and_their_schemas_short() -> None:
+    # Clients give the model these parts; the rest is for clients.
+    for_model = [{part: tool[part] for part in ("name", "description", "inputSchema")} for tool in TOOLS]
+
     assert len(TOOLS) <= 8
-    assert len(json.dumps(TOOLS, ensure_ascii=False, separators=(",", ":")).encode()) <= 5000
+    assert count_bytes(for_model) <= 4300
+    assert count_bytes(TOOLS) <= 6000
     assert {tool["name"] for tool in TOOLS} >= {"recall", "remember", "context", "trace", "review", "forget", "explain"}
+
+
+def test_every_tool_returns_what_its_schema_promises_and_the_whole_text(
+    client: Client, open_mind: Open, place: Path
+) -> None:
+    record_prompt(open_mind(place), "Make the login rate limited")
+    client.shake_hands()
+    first = client.ask("tools/call", name="remember", arguments={"text": "Deploys run from main only"})["result"]
+    memory_id = first["structuredContent"]["ids"][0]
+    calls = [
+        ("remember", {"text": "API port is 8080", "subject": "api-port"}), ("recall", {"query": "deploys"}),
+        ("context", {"task": "deploy"}), ("trace", {"action": "Deployed"}), ("review", {}), ("session", {}),
+        ("explain", {"id": memory_id}), ("forget", {"id": memory_id}),
+    ]  # fmt: skip
+    results = {name: client.ask("tools/call", name=name, arguments=given)["result"] for name, given in calls}
+    failed = client.ask("tools/call", name="explain", arguments={"id": "ffffffff"})["result"]
+
+    assert results.keys() == {tool["name"] for tool in TOOLS}
+    for tool in TOOLS:
+        result = results[tool["name"]]
+        jsonschema_rs.validate(tool["outputSchema"], result["structuredContent"])
+        # Some clients give the model only this object, others only the text.
+        assert result["structuredContent"]["text"] == result["content"][0]["text"]
+    assert memory_id in results["recall"]["structuredContent"]["ids"]
+    assert (failed["isError"], "structuredContent" in failed) == (True, False)
+
+
+def test_clients_learn_which_tools_only_read_and_which_destroys() -> None:
+    read_only = {tool["name"] for tool in TOOLS if tool["annotations"].get("readOnlyHint")}
+    # A tool is taken for one that destroys, unless it says otherwise.
+    destructive = {tool["name"] for tool in TOOLS if tool["annotations"].get("destructiveHint", True)} - read_only
+
+    assert read_only == {"recall", "context", "explain", "session"}
+    assert destructive == {"forget"}
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18", "2024-11-05"])
@@ -74,6 +122,16 @@ def test_a_version_of_the_newer_era_that_we_do_not_speak_is_named_back(client: C
 
     assert error["code"] == -32022
     assert "2026-07-28" in error["data"]["supported"]
+
+
+def test_a_request_of_the_newer_era_follows_its_rules(client: Client) -> None:
+    without_capabilities = {name: value for name, value in MODERN.items() if not name.endswith("clientCapabilities")}
+    incomplete = client.ask("tools/list", _meta=without_capabilities)
+    removed = [client.ask(method, _meta=MODERN) for method in ("ping", "initialize", "logging/setLevel")]
+
+    assert incomplete["error"]["code"] == -32602
+    assert [reply["error"]["code"] for reply in removed] == [-32601] * 3
+    assert client.ask("tools/list", _meta=MODERN)["result"]["tools"]
 
 
 def test_the_model_is_told_what_a_memory_contradicts_or_may_conflict_with(client: Client) -> None:
@@ -230,25 +288,13 @@ def test_the_brief_can_be_read_as_a_resource_and_put_in_by_a_prompt(client: Clie
 
 
 @pytest.mark.parametrize("query", ["[" * 10_000 + "]" * 10_000, "9" * 5_000, f'"{"x" * 50_000_000}"'])
-@pytest.mark.parametrize("form", ['{"jsonrpc":"2.0","id":7,%s}', '{%s,"jsonrpc":"2.0","id":7}'])
-def test_a_message_beyond_the_limits_is_refused_under_its_id_and_the_next_is_answered(
-    client: Client, query: str, form: str
-) -> None:
+def test_a_message_beyond_the_limits_is_refused_and_the_next_is_answered(client: Client, query: str) -> None:
     call = f'"method":"tools/call","params":{{"name":"recall","arguments":{{"query":{query}}}}}'
 
-    refused = client.send(form % call)
+    refused = client.send(f'{{"jsonrpc":"2.0","id":7,{call}}}')
 
-    assert (refused["id"], refused["error"]["code"]) == (7, -32700)
+    assert (refused["id"], refused["error"]["code"]) == (None, -32700)
     assert client.call("recall", query="deploys")[1] is False
-
-
-def test_an_id_that_only_looks_like_the_requests_own_is_not_answered(client: Client) -> None:
-    deep = "[" * 10_000 + "]" * 10_000
-
-    inside = client.send(f'{{"method":"ping","params":{{"query":{deep},"id":7}}}}')
-    told = client.send(f'{{"method":"ping","params":{{"query":{deep},"text":"\\"id\\":7}}"}}}}')
-
-    assert (inside["id"], told["id"]) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -300,13 +346,7 @@ def test_listing_the_tools_opens_no_store(place: Path, home: Path) -> None:
 
 
 def test_earlier_work_is_picked_up_where_it_stopped(client: Client, open_mind: Open, place: Path) -> None:
-    mind = open_mind(place)
-    asked = ObservationMade(
-        agent="codex", session_id="s7", seen=ObservationKind.PROMPT, text="Make the login rate limited"
-    )
-    mind._context.store.record(
-        [mind._context.factory.event(asked, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)]
-    )
+    record_prompt(open_mind(place), "Make the login rate limited")
 
     told, failed = client.call("session")
     found, _ = client.call("recall", query="rate limited login")
@@ -318,25 +358,6 @@ def test_earlier_work_is_picked_up_where_it_stopped(client: Client, open_mind: O
     assert "Make the login rate limited" in told
     assert unknown_failed
     assert "no session" in unknown
-
-
-def test_a_running_server_follows_the_working_tree(make_repository: Callable[..., Path], home: Path) -> None:
-    root = make_repository("shop")
-    with connected(root) as client, CodeIndex.open(root, home / "index") as index:
-        client.shake_hands("2025-11-25")
-        before = index.is_built
-        client.call("recall", query="how are baskets counted?")
-        for attempt in range(50):
-            # The watch may not be set up yet, so the file is written until it is noticed.
-            (root / "till.py").write_text(f"def count(basket): return {attempt}\n")
-            sleep(0.3)
-            if index.find_by_name("count"):
-                break
-
-        found = index.find_by_name("count")
-
-    assert not before
-    assert [symbol.label for symbol in found] == ["till.py::count"]
 
 
 def test_context_names_the_files_near_those_at_hand(make_repository: Callable[..., Path]) -> None:

@@ -14,7 +14,7 @@ from hivemind.mcp.protocol import INVALID_PARAMS, Caller, Json, Server, WireErro
 from hivemind.text.fence import format_error_for_agent
 
 if TYPE_CHECKING:
-    from hivemind.mcp.calls import ClientSession
+    from hivemind.mcp.calls import ClientSession, ToolAnswer
 
 
 def main(store: str | None = None) -> None:
@@ -58,17 +58,18 @@ class ToolServer:
             raise WireError(INVALID_PARAMS, tools.describe_unknown_tool(params.get("name")))
         arguments = params.get("arguments") or {}
         if problem := tools.check_arguments(tool, arguments):
-            return _make_result(problem, is_error=True)
+            return _make_error(problem)
         try:
-            return _make_result(self._run(tool["name"], arguments, caller))
+            answer = self._run(tool["name"], arguments, caller)
         except HivemindError as error:
-            return _make_result(format_error_for_agent(error), is_error=True)
+            return _make_error(format_error_for_agent(error))
+        return {"content": _make_content(answer.text), "structuredContent": answer.structure, "isError": False}
 
     def read(self, params: Json, caller: Caller) -> Json:
         """Return the brief as a resource."""
         if params.get("uri") != tools.BRIEF:
             raise WireError(INVALID_PARAMS, f"no resource {params.get('uri')!r}; there is {tools.BRIEF}")
-        text = self._run("context", {}, caller)
+        text = self._run("context", {}, caller).text
         return {"contents": [{"uri": tools.BRIEF, "mimeType": "text/markdown", "text": text}]}
 
     def get_prompt(self, params: Json, caller: Caller) -> Json:
@@ -79,7 +80,7 @@ class ToolServer:
         if not isinstance(arguments, dict):
             raise WireError(INVALID_PARAMS, "the arguments must be an object")
         task = str(arguments.get("task") or "")
-        text = self._run("context", {"task": task}, caller)
+        text = self._run("context", {"task": task}, caller).text
         message = {"role": "user", "content": {"type": "text", "text": "\n\n".join(filter(None, (task, text)))}}
         return {"description": "Memories about the task", "messages": [message]}
 
@@ -88,7 +89,7 @@ class ToolServer:
         if self._session:
             self._session.close()
 
-    def _run(self, tool: str, arguments: Json, caller: Caller) -> str:
+    def _run(self, tool: str, arguments: Json, caller: Caller) -> "ToolAnswer":
         # Not at the top: it loads the store, which takes twice as long as everything before the tools are listed.
         from hivemind.mcp.calls import ClientSession
 
@@ -96,5 +97,9 @@ class ToolServer:
         return self._session.answer(tool, arguments, caller)
 
 
-def _make_result(text: str, *, is_error: bool = False) -> Json:
-    return {"content": [{"type": "text", "text": text}], "isError": is_error}
+def _make_error(text: str) -> Json:
+    return {"content": _make_content(text), "isError": True}
+
+
+def _make_content(text: str) -> list[Json]:
+    return [{"type": "text", "text": text}]

@@ -1,6 +1,7 @@
 """What each tool does: call one or two verbs of ``Mind`` and return a short text for the model."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,12 @@ from hivemind.agents.writers import identify_mcp_client
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.hivemind import Hivemind, Mind
 from hivemind.mcp.protocol import Caller, ShowForm
-from hivemind.mcp.review_form import ask_person, fits_form
+from hivemind.mcp.review_form import CONTRADICTION, UNHEARD, ask_person, fits_form
 from hivemind.model.digest import ExplainedConclusion
 from hivemind.model.ids import shorten_id
-from hivemind.model.memory import Channel, Kind, Memory, Status, Writer
-from hivemind.model.review import ReviewItem
+from hivemind.model.memory import CURRENT_STATUSES, Channel, Kind, Memory, Status, Trust, Writer
+from hivemind.model.recall import Recall
+from hivemind.model.review import ReviewItem, ReviewReason
 from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_date
 from hivemind.settings import Settings
@@ -35,6 +37,19 @@ PERSON_DECIDES = "They decide with 'hivemind approve ID', 'hivemind reject ID' o
 NEXT_BATCH = "More wait ({}): call review with decide `later` and the ids of those left."
 
 
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """The text of a tool for the model, and the ids of the memories that it is about."""
+
+    text: str
+    ids: tuple[str, ...] = ()
+
+    @property
+    def structure(self) -> dict[str, Any]:
+        """The answer in the shape of ``tools.RESULT``."""
+        return {"text": self.text, "ids": list(map(shorten_id, self.ids))} if self.ids else {"text": self.text}
+
+
 class ClientSession:
     """The memory of one client, open from its first call until it disconnects."""
 
@@ -43,21 +58,21 @@ class ClientSession:
         self._mind: Hivemind | None = None
         self._client = ("", "")
         self._directory = Path()
-        self._stop_watching: Callable[[], None] = lambda: None
 
-    def answer(self, tool: str, arguments: Arguments, caller: Caller) -> str:
+    def answer(self, tool: str, arguments: Arguments, caller: Caller) -> ToolAnswer:
         """Call a tool; where memory is off, only say so."""
         directory, _ = identify_mcp_client(caller.client, caller.meta)
         if switch.is_off(str(directory)):
-            # Closed, because an open memory watches the code.
             self.close()
-            return switch.NOTICE
+            return ToolAnswer(switch.NOTICE)
         mind = self.open_mind(caller.client, caller.meta)
         if tool == "review" and caller.show_form and arguments.get("decide") in (None, "later"):
             if answer := self.review_by_form(mind, arguments, caller.show_form):
-                return answer
+                return ToolAnswer(answer)
             # Other calls that came while the form was shown may have closed it.
             mind = self.open_mind(caller.client, caller.meta)
+        if tool == "remember" and caller.show_form:
+            return self.remember_and_ask(mind, arguments, caller, caller.show_form)
         return CALLS[tool](mind, arguments)
 
     def open_mind(self, client: str, meta: Mapping[str, Any]) -> Hivemind:
@@ -69,7 +84,6 @@ class ClientSession:
             self.close()
             self._mind, self._client = Hivemind.open(self._store, directory=directory, writer=writer), who
             self._directory = directory
-            self._stop_watching = self._mind.code.keep_warm()
             # Vectors of an older model are replaced meanwhile.
             self._mind.maintenance.start_catching_up()
         else:
@@ -84,6 +98,25 @@ class ClientSession:
         answer = ask_person(items[:BATCH], show_form, self._open_for_person, client=mind.speaker)
         return " ".join([answer, *_advise_on_rest(items)]) if answer else None
 
+    def remember_and_ask(self, mind: Hivemind, arguments: Arguments, caller: Caller, show_form: ShowForm) -> ToolAnswer:
+        """Store a claim; have the person decide in a form if it contradicts a memory or quotes words not found."""
+        if place := _find_rule(mind, arguments):
+            return place
+        # A call that brings the answer to the form was stored when it came first.
+        memory = mind.show(caller.note) if caller.note else _store_claim(mind, arguments)
+        item = _find_question(mind, arguments, memory)
+        if item is None or not fits_form(item):
+            return _describe_claim(mind, arguments, memory)
+        heading = CONTRADICTION if item.sides else UNHEARD
+        answer = ask_person(
+            [item], show_form, self._open_for_person, client=mind.speaker, heading=heading, note=memory.id
+        )
+        # Other calls that came while the form was shown may have closed it.
+        mind = self.open_mind(caller.client, caller.meta)
+        if answer is None:
+            return _describe_claim(mind, arguments, memory)
+        return _add_notes(mind, mind.show(memory.id), [f"Stored as {shorten_id(memory.id)}. {answer}"])
+
     def _open_for_person(self) -> Hivemind:
         writer = Writer(actor=Settings.load().person, channel=Channel.PERSON)
         return Hivemind.open(self._store, directory=self._directory, writer=writer)
@@ -91,12 +124,11 @@ class ClientSession:
     def close(self) -> None:
         """Close the memory."""
         if self._mind:
-            self._stop_watching()
             self._mind.close()
             self._mind = None
 
 
-def recall(mind: Mind, arguments: Arguments) -> str:
+def recall(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """Search memories."""
     answer = mind.recall(
         arguments["query"],
@@ -107,15 +139,23 @@ def recall(mind: Mind, arguments: Arguments) -> str:
         everywhere=bool(arguments.get("everywhere")),
         where=arguments.get("where"),
     )
-    return answer.text or answer.hint
+    return ToolAnswer(answer.text or answer.hint, _list_told_ids(answer))
 
 
-def remember(mind: Mind, arguments: Arguments) -> str:
+def remember(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """Store one claim, and say what it contradicts while the user can still decide."""
-    said = arguments.get("said") or ""
-    if said and (place := mind.hearing.find_rule(arguments["text"])):
-        return f"{format_field(place)} says this already; nothing was stored."
-    memory = mind.remember(
+    if place := _find_rule(mind, arguments):
+        return place
+    return _describe_claim(mind, arguments, _store_claim(mind, arguments))
+
+
+def _find_rule(mind: Mind, arguments: Arguments) -> ToolAnswer | None:
+    place = mind.hearing.find_rule(arguments["text"]) if arguments.get("said") else ""
+    return ToolAnswer(f"{format_field(place)} says this already; nothing was stored.") if place else None
+
+
+def _store_claim(mind: Mind, arguments: Arguments) -> Memory:
+    return mind.remember(
         arguments["text"],
         kind=arguments.get("kind"),
         scope=Scope(arguments.get("scope") or Scope.PROJECT),
@@ -124,34 +164,61 @@ def remember(mind: Mind, arguments: Arguments) -> str:
         links=arguments.get("links") or (),
         replaces=arguments.get("replaces") or (),
         expires=arguments.get("expires") or "",
-        said=said,
+        said=arguments.get("said") or "",
         metadata=arguments.get("metadata"),
     )
+
+
+def _find_question(mind: Mind, arguments: Arguments, memory: Memory) -> ReviewItem | None:
+    """Return what only the person can decide about a claim: which side is right, or whether they said it."""
+    item = mind.review.look_again(ReviewItem(memory=memory, reason=ReviewReason.PROPOSED, why=""))
+    if item and item.against:
+        return item
+    if item and arguments.get("said") and memory.trust < Trust.HIGH:
+        return replace(item, why=f'your words, it says: "{first_line(arguments["said"], 300)}"')
+    return None
+
+
+def _describe_claim(mind: Mind, arguments: Arguments, memory: Memory) -> ToolAnswer:
     is_told_by_words = not arguments.get("kind") and memory.kind is not Kind.FACT
     kind = f", kind {memory.kind} by its words" if is_told_by_words else ""
     lines = [f"Stored as {shorten_id(memory.id)}{_describe_status(memory)}{kind}."]
     lines += ["The words in `said` were not found in what the user typed: kept as your own note."] * (
-        bool(said) and not memory.is_said
+        bool(arguments.get("said")) and not memory.is_said
     )
-    lines += filter(None, [mind.browse.redaction_note(memory)])
-    if contradictions := mind.browse.get_all(memory.contradicts):
+    contradictions = mind.browse.get_all(memory.contradicts)
+    if contradictions:
         lines += ["It contradicts these memories. Ask the user which is right.", _list_memories(contradictions)]
+    return _add_notes(mind, memory, lines, contradictions)
+
+
+def _add_notes(mind: Mind, memory: Memory, lines: list[str], others: Sequence[Memory] = ()) -> ToolAnswer:
+    """Answer with these lines and what else the agent should know of a claim, unless the person rejected it."""
+    if memory.status not in CURRENT_STATUSES:
+        return ToolAnswer("\n".join(lines), (memory.id,))
+    lines += filter(None, [mind.browse.redaction_note(memory)])
     if conflicts := mind.browse.possible_conflicts(memory):
         lines += ["It may conflict with these memories. Ask the user if both are right.", _list_memories(conflicts)]
     lines += map(quote_text, filter(None, [mind.checkout.describe_links(memory)]))
     lines += map(quote_text, mind.checkout.explain_broken_links(memory))
-    return "\n".join([*lines, *filter(None, [mind.browse.sharing_note(memory)])])
+    lines += filter(None, [mind.browse.sharing_note(memory)])
+    return ToolAnswer("\n".join(lines), (memory.id, *(other.id for other in (*others, *conflicts))))
 
 
-def get_context(mind: Mind, arguments: Arguments) -> str:
+def get_context(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """Return the rules of the repository, memories about the task and its files, and related files."""
     files = arguments.get("files") or ()
     neighbours = [quote_text(f"{file.path} ({', '.join(file.why)})") for file in mind.code.neighbours(files)]
-    text = mind.context(arguments.get("task") or "", files=files).text or NOTHING
-    return f"{text}\n\n{wrap_in_fence('Related files:', '; '.join(neighbours))}" if neighbours else text
+    answer = mind.context(arguments.get("task") or "", files=files)
+    related = [wrap_in_fence("Related files:", "; ".join(neighbours))] if neighbours else []
+    return ToolAnswer("\n\n".join([answer.text or NOTHING, *related]), _list_told_ids(answer))
 
 
-def store_trace(mind: Mind, arguments: Arguments) -> str:
+def _list_told_ids(answer: Recall) -> tuple[str, ...]:
+    return tuple(hit.memory.id for hit in answer)
+
+
+def store_trace(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """Store what was done."""
     memory = mind.store_trace(
         action=arguments["action"],
@@ -160,21 +227,22 @@ def store_trace(mind: Mind, arguments: Arguments) -> str:
         tags=arguments.get("tags") or (),
         links=arguments.get("links") or (),
     )
-    return "\n".join(
-        [f"Stored as {shorten_id(memory.id)}.", *map(quote_text, mind.checkout.explain_broken_links(memory))]
-    )
+    broken_links = map(quote_text, mind.checkout.explain_broken_links(memory))
+    return ToolAnswer("\n".join([f"Stored as {shorten_id(memory.id)}.", *broken_links]), (memory.id,))
 
 
-def review(mind: Mind, arguments: Arguments) -> str:
+def review(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """List the next memories that need review, for the agent to show; or decide some where agents may."""
     if arguments.get("decide") in ("approve", "reject"):
         return _decide(mind, arguments)
     queue = _list_queue(mind, arguments)
     if not queue:
-        return "Nothing more to review." if arguments.get("decide") else "Nothing to review."
-    lines = [line for number, item in enumerate(queue[:BATCH], 1) for line in _list_item(number, item)]
+        return ToolAnswer("Nothing more to review." if arguments.get("decide") else "Nothing to review.")
+    batch = queue[:BATCH]
+    lines = [line for number, item in enumerate(batch, 1) for line in _list_item(number, item)]
     advice = [RELAY, AGENT_DECIDES if mind.review.may_decide else PERSON_DECIDES, *_advise_on_rest(queue)]
-    return "\n".join([wrap_in_fence(UNAPPROVED, "\n".join(lines)), " ".join(advice)])
+    text = "\n".join([wrap_in_fence(UNAPPROVED, "\n".join(lines)), " ".join(advice)])
+    return ToolAnswer(text, tuple(item.memory.id for item in batch))
 
 
 def _list_queue(mind: Mind, arguments: Arguments) -> list[ReviewItem]:
@@ -187,7 +255,7 @@ def _advise_on_rest(queue: Sequence[ReviewItem]) -> list[str]:
     return [NEXT_BATCH.format(len(queue) - BATCH)] if len(queue) > BATCH else []
 
 
-def _decide(mind: Mind, arguments: Arguments) -> str:
+def _decide(mind: Mind, arguments: Arguments) -> ToolAnswer:
     ids, is_approval = _list_ids(arguments), arguments["decide"] == "approve"
     if not ids:
         raise InvalidInput("name the memories to decide in `ids`")
@@ -199,7 +267,8 @@ def _decide(mind: Mind, arguments: Arguments) -> str:
     with mind.review.batch("review") as batch:
         memories = [decide(memory_id, reason=reason) for memory_id in targets]
     lines = [f"{shorten_id(memory.id)} is now {memory.status}." for memory in memories]
-    return "\n".join([*lines, *([f"Undo: hivemind rollback --batch {batch}"] if len(memories) > 1 else [])])
+    lines += [f"Undo: hivemind rollback --batch {batch}"] if len(memories) > 1 else []
+    return ToolAnswer("\n".join(lines), tuple(targets))
 
 
 def _list_ids(arguments: Arguments) -> list[str]:
@@ -207,13 +276,14 @@ def _list_ids(arguments: Arguments) -> list[str]:
     return [memory_id.strip().lower() for memory_id in ids if memory_id.strip()]
 
 
-def forget(mind: Mind, arguments: Arguments) -> str:
+def forget(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """Forget a memory."""
-    memory_id = shorten_id(mind.forget(arguments["id"], reason=arguments.get("reason") or "").id)
-    return f"Forgot {memory_id}. 'hivemind restore {memory_id}' brings it back."
+    memory = mind.forget(arguments["id"], reason=arguments.get("reason") or "")
+    short_id = shorten_id(memory.id)
+    return ToolAnswer(f"Forgot {short_id}. 'hivemind restore {short_id}' brings it back.", (memory.id,))
 
 
-def explain(mind: Mind, arguments: Arguments) -> str:
+def explain(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """Return a memory with its sources, history and stale code; or a conclusion with what was said around it."""
     try:
         explanation = mind.explain(arguments["id"])
@@ -236,28 +306,30 @@ def explain(mind: Mind, arguments: Arguments) -> str:
         *(f"{format_label(format_date(event.at), event.actor, event.channel)}: {quote_text(what)}"
           for event, what in events),
         *(f"code: {format_field(change.anchor.label)}: {format_field(change.text)}: verify before acting"
-          f"{f'; {format_field(change.excerpt)}' if change.excerpt else ''}" for change in stale),
+          for change in stale),
     ]  # fmt: skip
     if contradictions := mind.browse.get_all(memory.contradicts):
         lines.append(f"contradicts: {', '.join(shorten_id(other.id) for other in contradictions)}")
-    return wrap_in_fence(DATA, "\n".join([*lines, f"recalled {plural(len(explanation.receipts), 'time')}"]))
+    lines.append(f"recalled {plural(len(explanation.receipts), 'time')}")
+    return ToolAnswer(wrap_in_fence(DATA, "\n".join(lines)), (memory.id,))
 
 
-def _explain_conclusion(conclusion: ExplainedConclusion) -> str:
+def _explain_conclusion(conclusion: ExplainedConclusion) -> ToolAnswer:
     line = conclusion.line
     label = format_label(
         shorten_id(line.event), line.evidence, format_date(line.at), f"session {conclusion.session.id}"
     )
     around = [f"{step.seen}: {quote_text(cut_between_words(step.text, LONGEST_MESSAGE))}" for step in conclusion.around]
-    return wrap_in_fence(DATA, "\n".join([label, CONTINUATION_PREFIX + quote_text(line.text), *around]))
+    text = wrap_in_fence(DATA, "\n".join([label, CONTINUATION_PREFIX + quote_text(line.text), *around]))
+    return ToolAnswer(text, (line.event,))
 
 
-def resume_session(mind: Mind, arguments: Arguments) -> str:
+def resume_session(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """Return what is needed to continue a session."""
-    return mind.sessions.handover(arguments.get("id") or "").text
+    return ToolAnswer(mind.sessions.handover(arguments.get("id") or "").text)
 
 
-CALLS: dict[str, Callable[[Mind, Arguments], str]] = {
+CALLS: dict[str, Callable[[Mind, Arguments], ToolAnswer]] = {
     "recall": recall,
     "remember": remember,
     "context": get_context,

@@ -9,24 +9,30 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, BinaryIO
 
-from hivemind.text.untrusted import MAX_MESSAGE_BYTES, LimitExceeded, Line, Unreadable, parse_json, read_lines
+from hivemind.lazy import LazyModule
+from hivemind.text.untrusted import MAX_MESSAGE_BYTES, Line, Unreadable, parse_json, read_lines
 
 STATELESS_VERSIONS = ("2026-07-28",)
 HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 FORM_VERSIONS = ("2025-11-25", "2025-06-18")
-"""Versions in which a server can send the client a form for the person. Stateless versions have no requests to it."""
+"""Versions in which a server sends the client a request for a form. Later ones answer that they need input."""
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 
 PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 UNSUPPORTED_VERSION = -32022
 
+ASKING_METHOD = "tools/call"
+"""The one method of ours that may need input."""
+FORM = "form"
+"""The name of the one form in a result that needs input."""
 CACHE_MS = 300_000
 CACHEABLE = {"server/discover", "tools/list", "resources/list", "resources/templates/list", "prompts/list"}
 """Lists that are the same for every client as long as the process runs."""
@@ -35,10 +41,9 @@ NOT_CACHEABLE = {"resources/read"}
 
 Json = dict[str, Any]
 
-ID = rb'"id"\s*:\s*(-?[1-9]\d{0,15}|0|"[\w-]{1,100}")\s*'
-ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + ID + b"[,}]")
-ID_LAST = re.compile(rb"[,{]\s*" + ID + rb"\}\s*\Z")
-MAX_ID_BYTES = 200
+round_trips = LazyModule("mcp.round_trips")
+"""Late: importing the checksum takes 3 ms, and few clients show forms."""
+
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Half a character; no database can store one."""
 
@@ -51,9 +56,17 @@ class WireError(Exception):
         self.error: Json = {"code": code, "message": message} | ({"data": data} if data else {})
 
 
-ShowForm = Callable[[str, Json], Json | None]
+class InputRequired(Exception):
+    """A call cannot be completed before the client answers these requests and sends the call again with the state."""
+
+    def __init__(self, requests: Json, state: str) -> None:
+        super().__init__("input required")
+        self.result: Json = {"resultType": "input_required", "inputRequests": requests, "requestState": state}
+
+
+ShowForm = Callable[[str, Json, str], Json | None]
 """Shows the person a message and fields, by name; returns the values, none if the person refuses, None if the client
-could not show it."""
+could not show it. If the client has to send the call again with the answer, it brings the last argument as a note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +78,8 @@ class Caller:
     meta: Mapping[str, Any] = field(default_factory=dict)
     show_form: ShowForm | None = None
     """Asks the person; None if the client cannot."""
+    note: str = ""
+    """What an earlier request noted, if this one is its repetition with the answer to a form."""
 
 
 Method = Callable[[Json, Caller], Json]
@@ -116,14 +131,14 @@ def serve(server: Server, requests: BinaryIO, replies: BinaryIO) -> None:
 def _answer_line(server: Server, line: Line) -> Iterator[Any]:
     if not line.content.strip():
         return
+    if line.is_cut:
+        problem = f"a message has at most {MAX_MESSAGE_BYTES:,} bytes; send less at once"
+        yield _make_error(None, WireError(PARSE_ERROR, problem))
+        return
     try:
-        if line.is_cut:
-            raise LimitExceeded(f"a message has at most {MAX_MESSAGE_BYTES:,} bytes; send less at once")
         message = parse_json(line.content)
     except Unreadable as error:
-        # In malformed JSON, what looks like an id may be part of something else.
-        request_id = _find_id(line) if isinstance(error, LimitExceeded) else None
-        yield _make_error(request_id, WireError(PARSE_ERROR, str(error)))
+        yield _make_error(None, WireError(PARSE_ERROR, str(error)))
         return
     if isinstance(message, list):
         # Two of the protocol versions have batches.
@@ -154,15 +169,6 @@ def _answer_message(server: Server, message: Any) -> Iterator[Json]:
         yield _make_error(message["id"], WireError(INTERNAL_ERROR, f"{type(error).__name__}: {error}"))
 
 
-def _find_id(line: Line) -> Any:
-    """Return the id of a request that is too large to parse, or None.
-
-    Clients put the id first or last. A key after the first brace or before the last one belongs to the request itself.
-    """
-    match = ID_FIRST.match(line.content) or ID_LAST.search((line.content + line.end)[-MAX_ID_BYTES:])
-    return json.loads(match[1]) if match else None
-
-
 def _make_error(request: Any, error: WireError) -> Json:
     return {"jsonrpc": "2.0", "id": request, "error": error.error}
 
@@ -178,30 +184,55 @@ def _call_method(server: Server, request_id: str | int, method: str, params: Any
     if version is not None and version not in STATELESS_VERSIONS:
         versions = {"supported": [*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS], "requested": str(version)}
         raise WireError(UNSUPPORTED_VERSION, "unsupported protocol version", versions)
+    if version and not isinstance(meta.get(CAPABILITIES_KEY), dict):
+        raise WireError(INVALID_PARAMS, f"_meta must have {CAPABILITIES_KEY}, an object")
     match method:
-        case "initialize":
+        case "initialize" if not version:
             return _shake_hands(server, params)
         case "server/discover":
             return _add_metadata(server, method, _describe_server(server))
-        case "ping":
-            return _add_metadata(server, method, {}) if version else {}
+        case "ping" if not version:
+            return {}
     if method not in server.methods:
         raise WireError(UNKNOWN_METHOD, f"no method {method!r}")
-    show_form = partial(_show_form, server, request_id) if server.can_show_forms and not version else None
-    caller = Caller(client=_get_name(meta.get(CLIENT_KEY)) or server.client, meta=meta, show_form=show_form)
-    result = server.methods[method](params, caller)
-    return _add_metadata(server, method, result) if version else result
+    caller = Caller(client=_get_name(meta.get(CLIENT_KEY)) or server.client, meta=meta)
+    if not version:
+        show_form = partial(_show_form, server, request_id) if server.can_show_forms else None
+        return server.methods[method](params, replace(caller, show_form=show_form))
+    try:
+        result = server.methods[method](params, _let_repeat(caller, params) if method == ASKING_METHOD else caller)
+    except InputRequired as question:
+        result = question.result
+    return _add_metadata(server, method, result)
+
+
+def _let_repeat(caller: Caller, params: Json) -> Caller:
+    """Return a caller of a version without a handshake with the way to ask its person, if it can show forms."""
+    if not _has_forms(caller.meta.get(CAPABILITIES_KEY)):
+        return caller
+    call = [params.get("name"), params.get("arguments")]
+    state = round_trips.read_state(params.get("requestState", ""), call)
+    if state is None:
+        raise WireError(INVALID_PARAMS, "requestState was not made by this server for this call; call without it")
+    responses = params.get("inputResponses")
+
+    def show_form(message: str, fields: Json, note: str) -> Json | None:
+        form = _make_form(message, fields)
+        checksum = round_trips.compute_checksum(form)
+        # If the memories changed meanwhile, the form did too, and the person is asked again.
+        if checksum == state.form and isinstance(responses, dict) and FORM in responses:
+            return _read_form(responses[FORM])
+        requests = {FORM: {"method": "elicitation/create", "params": form}}
+        raise InputRequired(requests, round_trips.CallState(checksum, note).sign(call))
+
+    return replace(caller, show_form=show_form, note=state.note)
 
 
 def _shake_hands(server: Server, params: Json) -> Json:
     server.client = _get_name(params.get("clientInfo"))
     asked_version = params.get("protocolVersion")
     version = asked_version if asked_version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
-    capabilities = params.get("capabilities")
-    elicitation = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
-    # An empty object stands for forms; the other kind opens a page in a browser.
-    has_forms = isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
-    server.can_show_forms = version in FORM_VERSIONS and has_forms
+    server.can_show_forms = version in FORM_VERSIONS and _has_forms(params.get("capabilities"))
     return {
         "protocolVersion": version,
         "capabilities": server.capabilities,
@@ -210,13 +241,22 @@ def _shake_hands(server: Server, params: Json) -> Json:
     }
 
 
-def _show_form(server: Server, request_id: str | int, message: str, fields: Json) -> Json | None:
+def _has_forms(capabilities: Any) -> bool:
+    elicitation = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    # An empty object stands for forms; the other kind opens a page in a browser.
+    return isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
+
+
+def _make_form(message: str, fields: Json) -> Json:
+    return {"message": message, "requestedSchema": {"type": "object", "properties": fields}}
+
+
+def _show_form(server: Server, request_id: str | int, message: str, fields: Json, _: str) -> Json | None:
     """Have the client ask the person, and wait; other requests are answered meanwhile, without forms of their own."""
     if server.connection is None:
         return None
     form_id = f"form-{request_id}"
-    schema = {"type": "object", "properties": fields}
-    params = {"message": message, "requestedSchema": schema}
+    params = _make_form(message, fields)
     server.connection.send([{"jsonrpc": "2.0", "id": form_id, "method": "elicitation/create", "params": params}])
     server.can_show_forms = False
     try:
@@ -262,7 +302,7 @@ def _describe_server(server: Server) -> Json:
 
 def _add_metadata(server: Server, method: str, result: Json) -> Json:
     """Return a result with the fields that versions without a handshake want."""
-    result = {**result, "resultType": "complete", "_meta": {SERVER_KEY: server.identity}}
+    result = {"resultType": "complete", **result, "_meta": {SERVER_KEY: server.identity}}
     if method in CACHEABLE:
         return {**result, "ttlMs": CACHE_MS, "cacheScope": "public"}
     if method in NOT_CACHEABLE:

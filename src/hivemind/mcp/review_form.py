@@ -19,15 +19,23 @@ LONGEST_TEXT = 1000
 LETTERS = "ABCDEFGHI"
 LATER, KEEP, REJECT, ALL_TRUE = "later", "keep", "reject", "all are true"
 MESSAGE = "These memories wait for your decision. The same text as one that you reject is refused from now on."
+CONTRADICTION = "An agent stored something that contradicts what is known. Which is right?"
+UNHEARD = "An agent stored this with words that it says are yours. Is it right?"
 NOTHING_DECIDED = "The user decided nothing. Ask again only if they want to."
 
 
 def ask_person(
-    items: Sequence[ReviewItem], show_form: ShowForm, open_for_person: Callable[[], Hivemind], *, client: str
+    items: Sequence[ReviewItem],
+    show_form: ShowForm,
+    open_for_person: Callable[[], Hivemind],
+    *,
+    client: str,
+    heading: str = MESSAGE,
+    note: str = "",
 ) -> str | None:
     """Have the person decide these memories, and return what they decided; None if the client shows no such form."""
-    message, fields = make_form(items)
-    values = show_form(message, fields)
+    message, fields = make_form(items, heading)
+    values = show_form(message, fields, note)
     if not values:
         return None if values is None else NOTHING_DECIDED
     choices = [(item, values.get(name)) for name, item in zip(fields, items, strict=True)]
@@ -44,9 +52,9 @@ def fits_form(item: ReviewItem) -> bool:
     return len(item.sides) <= len(LETTERS) and all(len(text) <= LONGEST_TEXT for text in texts)
 
 
-def make_form(items: Sequence[ReviewItem]) -> tuple[str, Json]:
+def make_form(items: Sequence[ReviewItem], heading: str) -> tuple[str, Json]:
     """Return the message of a form, with the texts, and a field for each memory."""
-    lines, fields = [MESSAGE], {}
+    lines, fields = [heading], {}
     for number, item in enumerate(items, 1):
         if item.sides:
             lines.append(f"{number}. These cannot all be true:")

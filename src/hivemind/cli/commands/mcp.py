@@ -4,7 +4,7 @@ import os
 
 import click
 
-from hivemind import mcp
+from hivemind import hook_server, mcp
 from hivemind.cli.framework import get_store_name
 
 commands = click.Group()
@@ -19,4 +19,7 @@ def command(home: str | None) -> None:
     """
     if home:
         os.environ["HIVEMIND_HOME"] = home
-    mcp.main(get_store_name())
+    store = get_store_name()
+    # Hooks of this and other sessions need not load what this process has loaded.
+    with hook_server.answering_hooks(store):
+        mcp.main(store)
