@@ -1,0 +1,1 @@
+"""Plugs for agent frameworks, one module each; they are imported by the framework's users alone."""
