@@ -38,3 +38,14 @@ def test_what_was_exported_is_imported_byte_for_byte(mind: Hivemind, open_mind: 
     other.files.import_lines(lines, approve=True)
 
     assert [one.text for one in other.list()] == [BENT]
+
+
+def test_an_import_says_of_what_was_erased_here_that_it_stays_out(mind: Hivemind) -> None:
+    erased, standing = mind.remember("Deploys run from main only"), mind.remember("The port is 8080")
+    lines = list(mind.files.export_lines())
+    mind.erase(erased)
+
+    report = mind.files.import_lines(lines)
+
+    assert (report.new, report.known, report.refused) == (0, 1, 1)
+    assert [memory.id for memory in mind.list()] == [standing.id]

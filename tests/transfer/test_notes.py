@@ -336,6 +336,8 @@ def test_exports_of_other_tools_are_imported(mind: Hivemind, tmp_path: Path) -> 
             {"type": "bug", "title": "Login loop", "content": "Cookies need SameSite=None.", "isLatest": True},
             {"type": "bug", "title": "Login loop", "content": "Old version of it.", "isLatest": False},
         ],
+        # As its server without a database stores them.
+        "mem:memories": {"mem_1": {"type": "workflow", "title": "Tag", "content": "Tag, then push", "isLatest": True}},
         "lessons": [
             {"content": "Rebuild the index after a merge", "project": str(tmp_path)},
             {"content": "Something about another project", "project": "/somewhere/else"},
@@ -362,6 +364,7 @@ def test_exports_of_other_tools_are_imported(mind: Hivemind, tmp_path: Path) -> 
     assert {text: memory.agent for text, memory in memories.items()} == {
         "Uses pnpm for all packages": "mem0",
         "Login loop: Cookies need SameSite=None.": "agentmemory",
+        "Tag, then push": "agentmemory",
         "Rebuild the index after a merge": "agentmemory",
         "Billing: runs on Fridays only": "mcp-memory",
         "Billing depends on Ledger": "mcp-memory",
@@ -394,6 +397,82 @@ def test_the_history_of_mem0_tells_what_each_memory_is_now(mind: Hivemind, tmp_p
     mind.files.import_from("mem0", tmp_path / "history.db")
 
     assert [memory.text for memory in proposals(mind)] == ["Lives in Bergen now"]
+
+
+def make_engram(path: Path, project: str) -> None:
+    """Make a store with the columns of engram 1."""
+    import apsw
+
+    db = apsw.Connection(str(path))
+    db.execute(
+        "CREATE TABLE observations (id INTEGER PRIMARY KEY AUTOINCREMENT, sync_id TEXT, session_id TEXT NOT NULL,"
+        " type TEXT NOT NULL, title TEXT NOT NULL, content TEXT NOT NULL, tool_name TEXT, project TEXT,"
+        " scope TEXT NOT NULL DEFAULT 'project', topic_key TEXT, normalized_hash TEXT,"
+        " revision_count INTEGER NOT NULL DEFAULT 1, duplicate_count INTEGER NOT NULL DEFAULT 1, last_seen_at TEXT,"
+        " created_at TEXT NOT NULL, updated_at TEXT NOT NULL, deleted_at TEXT)"
+    )
+    add = (
+        "INSERT INTO observations (session_id, type, title, content, project, scope, created_at, updated_at,"
+        " deleted_at) VALUES ('s1', ?, ?, ?, ?, ?, '2026-02-01 23:30:00', '2026-02-01 23:30:00', ?)"
+    )
+    db.execute(add, ("decision", "Queue", "In Postgres: one system less.", project.lower(), "project", None))
+    db.execute(add, ("preference", "Tabs", "I want tabs.", project, "personal", None))
+    db.execute(add, ("bugfix", "Gone", "It was deleted.", project, "project", "2026-02-02 00:00:00"))
+    db.execute(add, ("session_summary", "Summary", "Did things.", project, "project", None))
+    db.execute(add, ("pattern", "Foreign", "Of another project.", "stranger", "project", None))
+    db.close()
+
+
+def test_a_store_of_engram_is_imported_by_project_and_scope(mind: Hivemind, tmp_path: Path) -> None:
+    make_engram(tmp_path / "engram.db", tmp_path.name)
+    exported_rows = [
+        {"type": "bugfix", "title": "Loop", "content": "Set SameSite.", "created_at": "2026-02-01 10:00:00"}
+    ]
+    export = write(tmp_path / "engram.json", json.dumps({"version": "0.1.0", "observations": exported_rows}))
+
+    report = mind.files.import_from("engram", tmp_path / "engram.db")
+    mind.files.import_from("engram", export)
+
+    memories = {memory.text: memory for memory in proposals(mind)}
+    assert {text: (memory.kind, memory.scope) for text, memory in memories.items()} == {
+        "Queue: In Postgres: one system less.": (Kind.DECISION, Scope.PROJECT),
+        "Tabs: I want tabs.": (Kind.PREFERENCE, Scope.USER),
+        "Loop: Set SameSite.": (Kind.FIX, Scope.PROJECT),
+    }
+    assert memories["Queue: In Postgres: one system less."].valid_from == "2026-02-01T23:30:00.000000Z"
+    assert dict(report.skipped) == {
+        "an observation that only says what was done": 1,
+        "of project 'stranger', which is no repository that Hivemind has seen": 1,
+    }
+
+
+def test_the_last_word_of_each_note_of_deja_vu_is_imported(mind: Hivemind, tmp_path: Path) -> None:
+    def promote(session: str, text: str, state: str) -> dict[str, str]:
+        common = {"ts": "2026-02-03T10:00:00Z", "src_ts": "2026-02-01T10:00:00Z", "project": tmp_path.name}
+        return {**common, "text": text, "kind": "promoted", "session": session, "state": state, "title": "Queue"}
+
+    lines = [
+        {
+            "ts": "2026-02-01T10:00:00.5Z",
+            "project": tmp_path.name,
+            "text": "Uses pnpm for all packages",
+            "tags": ["npm"],
+        },
+        promote("claude:1", "It runs on Redis", "accepted"),
+        promote("claude:1", "It runs on Postgres", "accepted"),
+        promote("claude:2", "Celery", "rejected"),
+    ]
+    notes = write(tmp_path / "notes.jsonl", "\n".join(map(json.dumps, lines)) + "\nbroken\n")
+
+    report = mind.files.import_from("deja-vu", notes)
+
+    memories = {memory.text: memory for memory in proposals(mind)}
+    assert {text: memory.sources[0].lines for text, memory in memories.items()} == {
+        "Uses pnpm for all packages": "1",
+        "Queue: It runs on Postgres": "3",
+    }
+    assert memories["Queue: It runs on Postgres"].valid_from[:10] == "2026-02-01"
+    assert dict(report.skipped) == {"a note that is rejected": 1, "not a line of JSON": 1}
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from typing import Any
 from hivemind.context import Context
 from hivemind.errors import InvalidInput
 from hivemind.memory.claims import check_confidence
+from hivemind.model.code import Anchor
 from hivemind.model.codec import from_plain, to_json, to_plain
 from hivemind.model.events import MemoryRemembered, find_shape_error
 from hivemind.model.ids import MemoryId
-from hivemind.model.memory import Channel, Kind, Memory, Source, Trace
+from hivemind.model.memory import Channel, Kind, Memory, Source, Status, Trace
 from hivemind.model.metadata import validate_metadata
 from hivemind.model.scope import Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
@@ -31,6 +32,8 @@ from hivemind.transfer.rules_files import sync_rules_files
 
 FORMAT = 1
 """Of an exported line."""
+SHARED_STATUSES = (Status.ACTIVE, Status.DISPUTED)
+"""What somebody decided to share is no proposal, and was not taken back."""
 
 
 class Files:
@@ -39,15 +42,19 @@ class Files:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def export_lines(self, *, everywhere: bool = False, session: str = "", owner: str = "") -> Iterator[str]:
-        """Export the visible memories as lines of JSON."""
-        return render_lines(self._select_memories(everywhere=everywhere, session=session, owner=owner))
+    def export_lines(
+        self, *, everywhere: bool = False, session: str = "", owner: str = "", shared: bool = False
+    ) -> Iterator[str]:
+        """Export the visible memories as lines of JSON; ``shared`` ones are those of the team that are in force."""
+        selection = self._select_memories(everywhere=everywhere, session=session, owner=owner, shared=shared)
+        return render_lines(selection)
 
     def export_pages(
-        self, *, everywhere: bool = False, session: str = "", owner: str = ""
+        self, *, everywhere: bool = False, session: str = "", owner: str = "", shared: bool = False
     ) -> Iterator[tuple[str, str]]:
         """Export the visible memories as Markdown files: name and content, one per memory."""
-        return map(render_page, self._select_memories(everywhere=everywhere, session=session, owner=owner))
+        selection = self._select_memories(everywhere=everywhere, session=session, owner=owner, shared=shared)
+        return map(render_page, selection)
 
     def import_lines(self, lines: Iterable[str], *, approve: bool = False, name: str = "") -> ImportReport:
         """Import exported memories as proposals of low trust; what was rejected or erased here stays out.
@@ -65,13 +72,17 @@ class Files:
         # Not one line could be read: this is the wrong file, and no case for the quarantine.
         if unreadable and not memories_to_import:
             raise InvalidInput(f"{unreadable[0].where} is {unreadable[0].reason}")
-        unknown = [item for item in memories_to_import if not log.find_ids_about(context.store.db, [item[2].memory_id])]
+        ids, db = {fact.memory_id for _, _, fact in memories_to_import}, context.store.db
+        known_ids = {memory_id for memory_id in ids if log.has_entries_about(db, [memory_id])}
+        erased_ids = known_ids - log.find_ids_with_content(db, known_ids)
+        unknown = [item for item in memories_to_import if item[2].memory_id not in known_ids]
         channel = Channel.PERSON if approve else Channel.IMPORT
         new, refused_count = record_entries(context, unknown, factory, channel)
         file = name or "standard input"
         set_aside(context, ItemOrigin.IMPORT, [replace(item, where=f"{file}, {item.where}") for item in unreadable])
         return ImportReport(
-            new=new, known=len(memories_to_import) - len(unknown), refused=refused_count, batch=factory.batch,
+            new=new, known=len(memories_to_import) - len(unknown) - len(erased_ids),
+            refused=refused_count + len(erased_ids), batch=factory.batch,
             unreadable=tuple(f"{item.where} is {item.reason}" for item in unreadable),
         )  # fmt: skip
 
@@ -91,12 +102,14 @@ class Files:
         """Import the points of AGENTS.md and similar files, and retract those that were removed."""
         return sync_rules_files(self._context, dry_run=dry_run)
 
-    def _select_memories(self, *, everywhere: bool, session: str, owner: str) -> Iterator[Memory]:
+    def _select_memories(self, *, everywhere: bool, session: str, owner: str, shared: bool) -> Iterator[Memory]:
         visible = memories.iterate_visible(self._context.store.db, self._context.limit_sight(everywhere=everywhere))
         return (
             memory
             for memory in visible
-            if (not session or memory.session_id == session) and (not owner or memory.owner == owner)
+            if (not session or memory.session_id == session)
+            and (not owner or memory.owner == owner)
+            and (not shared or (memory.scope is Scope.TEAM and memory.status in SHARED_STATUSES))
         )
 
 
@@ -152,7 +165,7 @@ def _parse_memory(record: dict[str, Any]) -> Entry:
         owner=validate_label(record["owner"], "the owner"),
         tags=parse_tags(record.get("tags") or []),
         sources=tuple(from_plain(Source, source) for source in record.get("sources") or []),
-        links=tuple(validate_label(link, "a link") for link in record.get("links") or ()),
+        links=tuple(validate_label(link, "a link") for link in record.get("links") or _list_labels(record)),
         subject=str(record.get("subject") or ""),
         confidence=check_confidence(float(record.get("confidence", 1.0))),
         # A memory without a start was valid when it was recorded, not only from the import on.
@@ -169,6 +182,12 @@ def _parse_memory(record: dict[str, Any]) -> Entry:
     if any(UNSTORABLE.search(text) for text in _walk_strings([repo, to_plain(fact)])):
         raise InvalidInput("it contains a NUL byte or half of a character; save it as UTF-8")
     return Scope.parse(record["scope"]), repo, fact
+
+
+def _list_labels(record: dict[str, Any]) -> list[str]:
+    """List the code that a memory was linked to later than it was written; its fingerprints are of another tree."""
+    anchors = [from_plain(Anchor, anchor) for anchor in record.get("anchors") or ()]
+    return [anchor.label for anchor in anchors]
 
 
 def _walk_strings(value: Any) -> Iterator[str]:

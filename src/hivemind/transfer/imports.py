@@ -98,12 +98,31 @@ class NoteReport:
     """Why items of a store were left out, and how many."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewReport:
+    """The result of reading review comments."""
+
+    comments: int
+    rules: int
+    """Sentences that state a rule."""
+    new: int
+    """Rules that became proposals."""
+    refused: int
+    """Rules that stay out, because they were rejected or erased before."""
+    batch: str
+    """The id of the run, for a rollback."""
+    skipped: tuple[tuple[str, int], ...] = ()
+    """Why comments were left out before they were judged, and how many."""
+    texts: tuple[str, ...] = ()
+    """The new rules."""
+
+
 def make_new_entries(context: Context, notes: Iterable[ForeignNote]) -> list[Entry]:
     """Make a memory of each note that was not imported before."""
     return [
         (note.scope, note.repo, _make_fact(note, context.settings.person))
         for note in notes
-        if not log.find_ids_about(context.store.db, [note.memory_id])
+        if not log.has_entries_about(context.store.db, [note.memory_id])
     ]
 
 

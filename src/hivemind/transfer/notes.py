@@ -179,7 +179,7 @@ def _read_topic(path: Path, repo: str) -> Iterator[ForeignNote]:
     first_line = 1 + len(body) - len(body.lstrip("\n"))
     yield ForeignNote(
         text=body.strip() or fields.get("description", ""),
-        kind=CLAUDE_TYPES.get(note_type) or guess_kind(fields.get("name", "")),
+        kind=CLAUDE_TYPES.get(note_type) or suggest_kind(fields.get("name", "")),
         scope=Scope.USER if is_about_person else Scope.PROJECT,
         repo="" if is_about_person else repo,
         lines=f"{first_line}-{len(text.splitlines())}",
@@ -197,7 +197,7 @@ def _read_points(path: Path, repo: str, body: str) -> Iterator[ForeignNote]:
 def _make_note(point: MarkdownPoint, repo: str) -> ForeignNote:
     return ForeignNote(
         text=f"{point.heading}: {point.text}" if point.heading else point.text,
-        kind=guess_kind(point.heading),
+        kind=suggest_kind(point.heading),
         scope=Scope.PROJECT if repo else Scope.USER,
         repo=repo,
         lines=point.lines,
@@ -241,7 +241,7 @@ def _read_codex_summary(path: Path, repo: str) -> Iterator[ForeignNote]:
     return (_make_note(point, repo) for point in points if not CODEX_INDEX.match(point.heading))
 
 
-def guess_kind(heading: str) -> Kind:
+def suggest_kind(heading: str) -> Kind:
     """Return the kind that the heading or category of a note suggests; a fact if it suggests none."""
     return next((kind for kind, words in HEADING_KINDS if words.search(heading)), Kind.FACT)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.json_input import get_list, get_objects, get_text, parse_object, parse_timestamp
+from hivemind.agents.json_input import get_list, get_object, get_objects, get_text, parse_object, parse_timestamp
 from hivemind.code.repository import list_known_trees
 from hivemind.context import Context
 from hivemind.errors import InvalidInput, did_you_mean
@@ -19,7 +19,7 @@ from hivemind.store.sqlite import read_foreign_rows
 from hivemind.text.untrusted import Unreadable, open_regular, parse_json, read_limited, read_text_lines
 from hivemind.transfer.imports import ForeignNote, NoteReport, count_origins, make_new_entries, record_entries
 from hivemind.transfer.markdown import split_front_matter, split_points
-from hivemind.transfer.notes import guess_kind
+from hivemind.transfer.notes import suggest_kind
 
 Item = ForeignNote | SkippedInput
 
@@ -36,6 +36,15 @@ AGENTMEMORY_KINDS = {
     "pattern": Kind.CONVENTION, "preference": Kind.PREFERENCE, "architecture": Kind.DECISION, "bug": Kind.FIX,
     "workflow": Kind.PROCEDURE,
 }  # fmt: skip
+ENGRAM_COLUMNS = ("type", "title", "content", "project", "scope", "updated_at", "created_at", "deleted_at")
+ENGRAM_KINDS = {
+    "decision": Kind.DECISION, "architecture": Kind.DECISION, "bugfix": Kind.FIX, "pattern": Kind.CONVENTION,
+    "policy": Kind.CONVENTION, "preference": Kind.PREFERENCE,
+}  # fmt: skip
+ENGRAM_WORK = ("session_summary", "tool_use", "file_change", "file_read", "command", "search")
+"""Types of observations that say what was done in a session, whose transcript has it."""
+UTC_LENGTH = len("2026-01-05 10:00:00")
+"""SQLite writes the time in UTC, without saying so."""
 OBSERVATION = re.compile(r"\[(?P<category>[^\[\]()]{2,})\]\s+(?P<text>.+)")
 """A point of Basic Memory: ``[category] text #tag (context)``; one character in brackets is a checkbox."""
 
@@ -127,8 +136,9 @@ def _place(source: Import, row: dict[str, Any], note: ForeignNote) -> Item:
     """Put a note into the repository of its project, which tools name by its directory or by the folder's name."""
     project = get_text(row, "merged_into_project", "project")
     # A worktree is named after its repository: "shop/feature".
-    names = (project, project.partition("/")[0])
-    by_name = {repo for directory, repo in source.trees.repos.items() if Path(directory).name in names}
+    names = (project.casefold(), project.partition("/")[0].casefold())
+    # Some tools write names in small letters.
+    by_name = {repo for directory, repo in source.trees.repos.items() if Path(directory).name.casefold() in names}
     repos = {source.trees.find(project)} if project.startswith("/") else by_name
     repo = repos.pop() if len(repos) == 1 else ""
     # Two repositories may have folders of one name; a guess would tell one about the other.
@@ -163,14 +173,16 @@ def _read_basic_memory(source: Import) -> Iterator[Item]:
         written_at = parse_timestamp(path.stat().st_mtime * 1000)
         for point in split_points(body):
             if match := OBSERVATION.fullmatch(point.text):
-                note = _make_note(source, f"{title}: {match['text']}", guess_kind(match["category"]), written_at)
+                note = _make_note(source, f"{title}: {match['text']}", suggest_kind(match["category"]), written_at)
                 name = path.relative_to(source.path).as_posix() if source.path.is_dir() else path.name
                 yield replace(note, file=name, lines=point.lines)
 
 
 def _read_agentmemory(source: Import) -> Iterator[Item]:
     export = parse_object(_read_json(source.path))
-    for row in (*get_objects(export, "memories"), *get_objects(export, "lessons")):
+    # The store of its server without a database has an object of memories by id.
+    stored_rows = [row for row in get_object(export, "mem:memories").values() if isinstance(row, dict)]
+    for row in (*stored_rows, *get_objects(export, "memories"), *get_objects(export, "lessons")):
         # Older versions of a memory stay in the store beside the latest, and so does what was deleted.
         if row.get("isLatest") is not False and not row.get("deleted"):
             title, content = get_text(row, "title"), get_text(row, "content")
@@ -179,6 +191,48 @@ def _read_agentmemory(source: Import) -> Iterator[Item]:
             kind = AGENTMEMORY_KINDS.get(get_text(row, "type"), Kind.FACT)
             note = _make_note(source, text, kind, row.get("createdAt"))
             yield _place(source, row, note) if get_text(row, "project") else note
+
+
+def _read_engram(source: Import) -> Iterator[Item]:
+    file = source.path / "engram.db" if source.path.is_dir() else source.path
+    rows: Iterable[dict[str, Any]]
+    if _is_database(file):
+        rows = read_foreign_rows(file, "observations", ENGRAM_COLUMNS)
+    else:
+        rows = get_objects(parse_object(_read_json(file)), "observations")
+    for row in rows:
+        kind = get_text(row, "type")
+        if kind in ENGRAM_WORK:
+            yield SkippedInput(reason="an observation that only says what was done")
+        elif not row.get("deleted_at"):
+            written_at = get_text(row, "updated_at", "created_at")
+            stamp = f"{written_at}+00:00" if len(written_at) == UTC_LENGTH else written_at
+            text = f"{get_text(row, 'title')}: {get_text(row, 'content')}"
+            note = _make_note(source, text, ENGRAM_KINDS.get(kind, Kind.FACT), stamp)
+            if row.get("scope") == "personal":
+                note = replace(note, scope=Scope.USER, repo="")
+            yield _place(source, row, note) if note.repo and get_text(row, "project") else note
+
+
+def _read_deja_vu(source: Import) -> Iterator[Item]:
+    """Read the notes of deja-vu, a line each; everything else it knows are transcripts, which we import ourselves."""
+    last_notes: dict[str, tuple[int, dict[str, Any]]] = {}
+    with open_regular(source.path) as file:
+        for number, line in enumerate(read_text_lines(file), start=1):
+            record = parse_object(line.strip())
+            if record:
+                # A later note about a session corrects the earlier one.
+                last_notes[get_text(record, "session") or str(number)] = number, record
+            elif line.strip():
+                yield _skip_line(source, number, line)
+    for number, record in last_notes.values():
+        if get_text(record, "state") not in ("", "accepted"):
+            yield SkippedInput(reason=f"a note that is {get_text(record, 'state')}")
+            continue
+        title, text = get_text(record, "title"), get_text(record, "text")
+        note = _make_note(source, f"{title}: {text}" if title else text, Kind.FACT, get_text(record, "src_ts", "ts"))
+        note = replace(note, lines=str(number))
+        yield _place(source, record, note) if get_text(record, "project") else note
 
 
 def _read_mcp_memory(source: Import) -> Iterator[Item]:
@@ -192,11 +246,15 @@ def _read_mcp_memory(source: Import) -> Iterator[Item]:
                 relation = get_text(record, "relationType").replace("_", " ")
                 texts = [f"{get_text(record, 'from')} {relation} {get_text(record, 'to')}"]
             if not record and line.strip():
-                where = f"{source.path.name}, line {number}"
-                yield SkippedInput(reason="not a line of JSON", where=where, raw=line[:MAX_RAW_CHARACTERS])
+                yield _skip_line(source, number, line)
             for text in texts:
-                kind = guess_kind(get_text(record, "entityType"))
+                kind = suggest_kind(get_text(record, "entityType"))
                 yield replace(_make_note(source, text, kind), lines=str(number))
+
+
+def _skip_line(source: Import, number: int, line: str) -> SkippedInput:
+    where = f"{source.path.name}, line {number}"
+    return SkippedInput(reason="not a line of JSON", where=where, raw=line[:MAX_RAW_CHARACTERS])
 
 
 def _make_note(source: Import, text: str, kind: Kind, written_at: Any = "") -> ForeignNote:
@@ -233,7 +291,9 @@ TOOLS: Mapping[str, tuple[Callable[[Import], Iterable[Item]], str]] = {
     "claude-mem": (_read_claude_mem, ".claude-mem/claude-mem.db"),
     "mem0": (_read_mem0, ".mem0/history.db"),
     "basic-memory": (_read_basic_memory, "basic-memory"),
-    "agentmemory": (_read_agentmemory, ""),
+    "agentmemory": (_read_agentmemory, ".agentmemory/standalone.json"),
+    "engram": (_read_engram, ".engram/engram.db"),
+    "deja-vu": (_read_deja_vu, ".local/share/deja/notes.jsonl"),
     "mcp-memory": (_read_mcp_memory, ""),
 }
 """For each tool, how its store is read, and where it is below the home directory; empty if that differs."""

@@ -39,10 +39,11 @@ from hivemind.transfer.markdown import split_points
 NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".github/copilot-instructions.md")
 FOLDERS = (
     (".cursor/rules", "*.mdc"), (".cursor/rules", "*.md"), (".claude/rules", "*.md"), (".windsurf/rules", "*.md"),
-    (".clinerules", "*.md"), (".continue/rules", "*.md"), (".github/instructions", "*.instructions.md"),
+    (".agents/rules", "*.md"), (".clinerules", "*.md"), (".continue/rules", "*.md"),
+    (".github/instructions", "*.instructions.md"),
 )  # fmt: skip
-OWN_RULE_FILE = "hivemind.md"
-"""The rule that ``hivemind install`` writes for agents without hooks: about Hivemind, not about the project."""
+OWN_RULE = "hivemind"
+"""The name of the rule that ``hivemind install`` writes: about Hivemind, not about the project."""
 LARGEST_FILE = 1024 * 1024
 BATCH = "files"
 """Prefix of the batches that read these files; what such a batch retracts, a later one may restore."""
@@ -201,7 +202,7 @@ def _find_files(root: Path) -> Iterator[Path]:
     for file in named_files + rule_files:
         # A symbolic link out of the repository is not the repository's own text, and could import any file.
         if (
-            file.name != OWN_RULE_FILE
+            file.stem != OWN_RULE
             and file.is_file()
             and file.resolve().is_relative_to(root.resolve())
             and file.stat().st_size <= LARGEST_FILE

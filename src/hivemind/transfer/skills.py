@@ -81,7 +81,8 @@ def _find_problem(context: Context, name: str, text: str, memory_id: str) -> tup
         return f"its memory {short_id} is gone", f"delete {folders}"
     if memory.status is not Status.ACTIVE:
         return f"its memory {short_id} is {memory.status}", f"hivemind explain {short_id}"
-    if any(staleness.must_verify for staleness in context.checkout.judge(memory.anchors)):
+    texts = [memory.text] * len(memory.anchors)
+    if any(staleness.must_verify for staleness in context.checkout.judge(memory.anchors, texts)):
         return f"the code of its memory {short_id} has changed", f"hivemind verify {short_id}, or edit it"
     try:
         is_current = text == render_skill(memory, name)

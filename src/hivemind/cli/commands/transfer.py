@@ -10,8 +10,8 @@ import click
 
 from hivemind.cli.arguments import dry_run_option, everywhere_option, open_mind
 from hivemind.cli.framework import CommandGroup, wants
-from hivemind.cli.output import emit, emit_rows, note, progress, warn
-from hivemind.errors import HivemindError
+from hivemind.cli.output import emit, emit_rows, note, print_json, print_text, progress, warn
+from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model.code import CommitReport
 from hivemind.model.session import BackfillReport
 from hivemind.system import open_private
@@ -23,7 +23,8 @@ from hivemind.transfer.other_tools import TOOLS
 commands = click.Group()
 Report = BackfillReport | CommitReport | FileSyncReport | NoteReport
 MAX_LINES_SHOWN = 10
-NOTHING = "nothing: none were found"
+LARGEST_REVIEWS_BYTES = 256 << 20
+NOTHING = "nothing, because none were found"
 since_option = click.option(
     "--since", default="", metavar="WHEN", help="Only what happened after: a date, or a span such as 6w."
 )
@@ -34,20 +35,15 @@ class ImportGroup(CommandGroup):
 
     noun = "command or file"
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does, with ``memories`` before the name of a file."""
-        word = next((arg for arg in args if arg == "-" or not arg.startswith("-")), "")
-        # The word after --from is a tool, and not the name of a command.
-        is_file = word == "-" or Path(word).exists() or any(arg.partition("=")[0] == "--from" for arg in args)
-        if word and word not in self.commands and is_file:
-            args = ["memories", *args]
-        return super().parse_args(ctx, args)
+    def means_default(self, word: str) -> bool:
+        """Whether it is a file, or an option of the import of memories."""
+        return word.startswith("-") or bool(word and word not in self.commands and Path(word).exists())
 
 
-@commands.group("import", cls=ImportGroup, invoke_without_command=True)
+@commands.group("import", cls=ImportGroup, default="memories")
 @click.pass_context
 def import_group(ctx: click.Context) -> None:
-    """Import transcripts, commits, rules files, notes or memories. Without a command, list what there is to import.
+    """Import transcripts, commits, rules, reviews, notes or memories. Without a command, list what there is.
 
     \b
     hivemind import                        what could be imported; changes nothing
@@ -55,6 +51,7 @@ def import_group(ctx: click.Context) -> None:
     hivemind import git                    the reasons in this repository's commits
     hivemind import rules                  AGENTS.md, CLAUDE.md and the like
     hivemind import notes                  what agents have noted on their own
+    hivemind import reviews                rules that reviewers stated, by gh or glab
     hivemind import memories.jsonl         what 'hivemind export' wrote
     hivemind import --from mem0 FILE       the store or an export of another memory tool
     """
@@ -74,6 +71,7 @@ def _preview() -> None:
         with suppress(HivemindError):
             reports["git"] = mind.code.index_commits(dry_run=True)
     rows = [[f"hivemind import {source}", _summarise(report)] for source, report in reports.items()]
+    rows.append(["hivemind import reviews", "rules that reviewers of pull requests stated, by gh or glab"])
     rows.append(["hivemind import FILE", "memories that 'hivemind export' wrote; - reads standard input"])
     rows.append(["hivemind import --from TOOL PATH", f"the store of another memory tool: {', '.join(TOOLS)}"])
     emit_rows(reports, ["command", "imports"], rows, after="This only lists; each command imports what is new.")
@@ -110,7 +108,7 @@ def import_transcripts(agents: tuple[str, ...], since: str, project: bool, dry_r
     hivemind import transcripts --dry-run
     hivemind import transcripts claude-code codex --since 6w
     """
-    with open_mind() as mind, progress("Reading") as advance:
+    with _explain_interruption(), open_mind() as mind, progress("Reading") as advance:
         report = mind.sessions.import_transcripts(agents, since=since, here=project, dry_run=dry_run, progress=advance)
         if not dry_run:
             mind.maintenance.start_catching_up()
@@ -157,8 +155,9 @@ def _report(report: BackfillReport, *, dry_run: bool) -> None:
 def import_rules(dry_run: bool) -> None:
     """Import rules files, such as AGENTS.md and CLAUDE.md.
 
-    Also GEMINI.md, QWEN.md, the rules of Cursor, Claude Code, Windsurf, Cline and Continue, and Copilot's instructions.
-    Each point becomes a convention with file and line as its source. What a file no longer says is retracted.
+    Also GEMINI.md, QWEN.md, the rules of Cursor, Claude Code, Windsurf, Antigravity, Cline and Continue, and Copilot's
+    instructions. Each point becomes a convention with file and line as its source. What a file no longer says is
+    retracted.
     """
     with open_mind() as mind:
         report = mind.files.sync_instructions(dry_run=dry_run)
@@ -177,7 +176,7 @@ def import_notes(agents: tuple[str, ...], dry_run: bool) -> None:
 
     Each note becomes a proposal with its file and line. Reads the notes of Claude Code, Codex, Gemini CLI, Qwen Code,
     Copilot in VS Code and Serena, and Windsurf's global rules, about repositories that Hivemind has seen. 'hivemind
-    learn' reads them again; a proposal whose note is gone is withdrawn, unless somebody approved it.
+    learn' reads them again and withdraws proposals whose note is gone.
 
     \b
     hivemind import notes --dry-run
@@ -205,6 +204,54 @@ def _note_next_steps(batch: str, refused: int = 0, *, approve: bool = False) -> 
         note("Review the proposals: hivemind review")
     if batch:
         note(f"Undo: hivemind rollback --batch {batch}")
+
+
+@import_group.command("reviews")
+@click.argument("sources", metavar="[NUMBER|FILE]...", nargs=-1)
+@since_option
+@dry_run_option
+def import_reviews(sources: tuple[str, ...], since: str, dry_run: bool) -> None:
+    """Import rules that reviewers of pull requests stated.
+
+    Each becomes a proposal, linked to today's code at that place. Questions, praise, remarks on one line and comments
+    of bots are left out.
+
+    NUMBER is a pull or merge request of this repository; without one, the newest are read. gh or glab gets the
+    comments, as you are signed in there. FILE has their JSON; - reads standard input.
+
+    \b
+    hivemind import reviews --since 6w --dry-run
+    hivemind import reviews 128 131
+    gh api --paginate repos/acme/shop/pulls/128/comments | hivemind import reviews -
+    glab api projects/:id/merge_requests/7/discussions | hivemind import reviews -
+    """
+    pulls = [source.lstrip("#!") for source in sources if source.lstrip("#!").isdigit()]
+    files = [source for source in sources if not source.lstrip("#!").isdigit()]
+    if pulls and files:
+        raise click.UsageError("give numbers of pull requests or files, not both")
+    pages = [_read_reviews(file) for file in files]
+    with _explain_interruption(), open_mind() as mind, progress("Reading comments") as advance:
+        report = mind.learning.import_reviews(pages, pulls=pulls, since=since, dry_run=dry_run, progress=advance)
+    verb = "Would propose" if dry_run else "Proposed"
+    emit(report, f"{verb} {plural(report.new, 'rule')} from {plural(report.comments, 'comment')}.")
+    if not wants("json"):
+        for text in report.texts:
+            print_text(f"  {first_line(text)}")
+    for reason, count in report.skipped:
+        note(f"{count:,} skipped: {reason}")
+    if known_count := report.rules - report.new - report.refused:
+        note(f"{plural(known_count, 'rule')} known already.")
+    _note_next_steps(report.batch if report.new and not dry_run else "", report.refused)
+
+
+def _read_reviews(file: str) -> bytes:
+    if file != "-" and not Path(file).is_file():
+        raise InvalidInput(f"{file!r} is neither a number of a pull request nor a file")
+    with click.open_file(file, "rb") as stream:
+        content = cast(BinaryIO, stream).read(LARGEST_REVIEWS_BYTES + 1)
+    if len(content) > LARGEST_REVIEWS_BYTES:
+        raise InvalidInput(f"{file} has more than {LARGEST_REVIEWS_BYTES:,} bytes; import fewer pull requests at once")
+    return content
 
 
 @import_group.command("memories")
@@ -261,6 +308,7 @@ def _explain_interruption() -> Iterator[None]:
 @click.option("--markdown", type=click.Path(file_okay=False, path_type=Path), help="A folder for one file per memory.")
 @click.option("--session", default="", help="Only what was learned in this session.")
 @click.option("--owner", default="", help="Only what belongs to this person.")
+@click.option("--shared", is_flag=True, help="Only what is in force and shared with the team, for a file in git.")
 @everywhere_option
 def export(file: Path, markdown: Path | None, **filters: Any) -> None:
     """Export memories as lines of JSON or a folder of Markdown files.
@@ -269,6 +317,7 @@ def export(file: Path, markdown: Path | None, **filters: Any) -> None:
 
     \b
     hivemind export memories.jsonl
+    hivemind export --shared .hivemind.jsonl
     hivemind export --markdown docs/memory
     """
     with open_mind() as mind:
@@ -281,7 +330,9 @@ def export(file: Path, markdown: Path | None, **filters: Any) -> None:
             lines = mind.files.export_lines(**filters)
             with _open_for_writing(place) as stream:
                 count = sum(bool(stream.write(line.encode() + b"\n")) for line in lines)
-    if place != "-":
+    if place != "-" and wants("json"):
+        print_json({"memories": count, "file": place})
+    elif place != "-":
         note(f"Wrote {plural(count, 'memory')} to {place}.")
 
 
