@@ -1,18 +1,14 @@
-"""Save the scorecard's results that no benchmark saves itself: the scripted agent, the governance tests, staleness.
+"""Save the scorecard's results that no benchmark saves itself: the scripted agent, the governance tests.
 
 python -m lab.evals.collect
 """
 
-import contextlib
-import io
-import re
 import subprocess
 import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from lab.benchmarks import results
-from lab.benchmarks.code import print_score
 from lab.evals import suites
 from lab.evals.tasks.harness import CONDITIONS, run_all, totals
 from lab.evals.tasks.task import TASKS
@@ -30,7 +26,6 @@ def main() -> None:
     """Run all three."""
     measure_scripted_agent()
     measure_governance()
-    measure_staleness()
 
 
 def measure_scripted_agent() -> None:
@@ -55,19 +50,6 @@ def measure_governance() -> None:
     results.save(
         "governance", data="built by the tests", configuration="tests of our suites, counted", figures=figures,
         made_by="python -m lab.evals.collect",
-    )  # fmt: skip
-
-
-def measure_staleness() -> None:
-    """Save the precision of followed symbols and the recall of renames."""
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        print_score([suites.ROOT / "lab" / "benchmarks" / "code_labels.tsv"])
-    precision, recall = (float(percentage) for percentage in re.findall(r"([\d.]+)%", output.getvalue()))
-    results.save(
-        "staleness", data="108 labelled symbols of four repositories", configuration="as installed",
-        figures={"precision %": precision, "recall %": recall},
-        made_by="python -m lab.benchmarks.code score lab/benchmarks/code_labels.tsv",
     )  # fmt: skip
 
 

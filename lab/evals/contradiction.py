@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hivemind.memory.contradiction import BIAS, POSSIBLE, WEIGHTS, Difference, compare_statements, measure_evidence
 from hivemind.memory.statements import parse_statements
 
-PAIRS = Path(__file__).parents[2] / "tests" / "governance" / "contradictions.jsonl"
+PAIRS = Path(__file__).parents[1] / "yardstick" / "cases" / "contradiction" / "pairs.jsonl"
 UNRELATED_PAIRS = 1_500
 """Drawn at random from all notes, so that the weights also know what has nothing to do with each other."""
 NEWTON_STEPS, RIDGE = 25, 1.0

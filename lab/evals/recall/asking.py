@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hivemind
-from hivemind import hook
+from hivemind.entrypoints import hook
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.recall import Hit, Recall
 from hivemind.recall.rendering import count_tokens

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "data"
+FOLDER = Path(__file__).parents[2] / "yardstick" / "cases" / "notes"
 WRITTEN_TASKS = Path(__file__).parents[2] / "training" / "written" / "held_out_tasks.jsonl"
 PARTS = ("A", "B", "C")
 SETS = ("topical", "small_stores", "languages", "prompts")

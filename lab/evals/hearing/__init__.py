@@ -1,1 +1,0 @@
-"""Does a note ask about what people meant to last? Prompts of people that nothing was tuned on."""
