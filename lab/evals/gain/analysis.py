@@ -14,6 +14,8 @@ COMPARISONS = (
     ("superseded-labelled", "old-and-new-plain"), ("contradiction-labelled", "old-and-new-plain"),
     ("stale", "stale-plain"), ("stale-at-action", "stale-plain"), ("stale", "code-only"),
     ("injected", "injected-plain"), ("injected", "brief"), ("broken", "nothing"),
+    ("conclusion", "nothing"), ("said-and-asked", "said"), ("guard", "action"),
+    ("absent", "code-only"), ("adjacent", "code-only"), ("superseded-with-code", "code-only"),
 )  # fmt: skip
 """What is compared, decided before the run."""
 UNFENCED = frozenset({"plain", "no-fence"})

@@ -24,8 +24,12 @@ ATTENTION = "grouped"
 class Endpoint:
     """A server that speaks OpenAI's chat completions."""
 
-    def __init__(self, url: str, model: str, key: str, workers: int) -> None:
+    def __init__(
+        self, url: str, model: str, key: str, workers: int, *,
+        temperature: float = TEMPERATURE, most_tokens: int = MOST_TOKENS,
+    ) -> None:  # fmt: skip
         self._url, self._model, self._key, self._workers = url.rstrip("/"), model, key, workers
+        self._options = {"temperature": temperature, "max_tokens": most_tokens}
 
     def complete(self, conversations: Sequence[Sequence[Message]]) -> list[Reply]:
         """Ask for all replies, several at a time."""
@@ -33,7 +37,7 @@ class Endpoint:
             return list(pool.map(self._ask, conversations))
 
     def _ask(self, messages: Sequence[Message]) -> Reply:
-        body = {"model": self._model, "messages": messages, "temperature": TEMPERATURE, "max_tokens": MOST_TOKENS}
+        body = {"model": self._model, "messages": messages, **self._options}
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"}
         request = urllib.request.Request(f"{self._url}/chat/completions", json.dumps(body).encode(), headers)
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:

@@ -20,7 +20,7 @@ from lab.evals.tasks.task import COMMON_NOTES, TaskNote
 AGENT, SESSION, PERSON = "claude-code", "eval", "ada"
 EARLY, LATE = datetime(2026, 2, 3, tzinfo=UTC), datetime(2026, 3, 3, tzinfo=UTC)
 """A day after the shop's second commit, and a day after its third."""
-HOOK = Path(str(hivemind.__file__)).parent / "hook.py"
+HOOK = Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py"
 
 
 class NoMemory:
@@ -91,6 +91,8 @@ class ConnectedMemory(NoMemory):
         return os.environ | {
             "HIVEMIND_HOME": str(self.home), "HIVEMIND_PERSON": PERSON,
             "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": SESSION, "CLAUDE_PROJECT_DIR": str(self._root),
+            # On a busy machine a hook may not get to its answer in time; here it counts what is told.
+            "HIVEMIND_HOOK_SECONDS": "60",
         }  # fmt: skip
 
     def _run_hook(self, event: str, **payload: Any) -> str:
@@ -106,7 +108,9 @@ class ConnectedMemory(NoMemory):
             encoding="utf-8",
             check=True,
         )
-        return str(json.loads(process.stdout)["hookSpecificOutput"]["additionalContext"]) if process.stdout else ""
+        output = json.loads(process.stdout)["hookSpecificOutput"] if process.stdout else {}
+        # A guard that refuses gives its reason in a field of its own.
+        return str(output.get("permissionDecisionReason") or output.get("additionalContext", ""))
 
     def _request(self, method: str, params: dict[str, Any]) -> Any:
         """Send a request to the server, which is started by the first one."""

@@ -102,7 +102,8 @@ def _sum_up(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _run_task(task: Task, condition: str, agent: str, top: Path) -> Run:
+def prepare(task: Task, condition: str, top: Path, agent: str = "") -> AgentTools:
+    """Build the repository and the memory of a task, and return the tools that an agent works with."""
     root, other, home = top / "shop", top / "garden", top / "memory"
     shop.build(root, other)
     notes = task.select_notes(condition)
@@ -112,16 +113,25 @@ def _run_task(task: Task, condition: str, agent: str, top: Path) -> Run:
     shop.change_code(root)
     if has_hivemind:
         store_notes(home, root, other, (note for note in notes if note.is_late), LATE)
-    memory = _open_memory(condition, task, root, home, agent)
-    tools = AgentTools(root=root, memory=memory)
+    return AgentTools(root=root, memory=_open_memory(condition, task, root, home, agent))
+
+
+def check(task: Task, root: Path) -> "subprocess.CompletedProcess[str]":
+    """Run the check of a task, which the agent never sees, on what the agent left."""
+    program = [sys.executable, "-c", f"import sys; sys.path.insert(0, '.')\n{task.check}"]
+    return subprocess.run(program, cwd=root, capture_output=True, encoding="utf-8", check=False)
+
+
+def _run_task(task: Task, condition: str, agent: str, top: Path) -> Run:
+    tools = prepare(task, condition, top, agent)
     begin = time.perf_counter()
     if agent:
         _run_agent(agent, tools, task.prompt)
     else:
         scripted_agent.work(tools, task.prompt)
     seconds = time.perf_counter() - begin
-    memory.close()
-    return _grade(task, condition, tools, home, seconds)
+    tools.memory.close()
+    return _grade(task, condition, tools, top / "memory", seconds)
 
 
 def _open_memory(condition: str, task: Task, root: Path, home: Path, agent: str) -> NoMemory:
@@ -166,8 +176,7 @@ def _run_agent(agent: str, tools: AgentTools, prompt: str) -> None:
 
 
 def _grade(task: Task, condition: str, tools: AgentTools, home: Path, seconds: float) -> Run:
-    program = [sys.executable, "-c", f"import sys; sys.path.insert(0, '.')\n{task.check}"]
-    check = subprocess.run(program, cwd=tools.root, capture_output=True, encoding="utf-8", check=False)
+    graded = check(task, tools.root)
     ids_shown = {memory_id for text in tools.inputs for memory_id in MEMORY_ID.findall(text)}
     receipts = _load_receipts(home, tools.root)
     ids_receipted = {receipt.memory_id[:8] for receipt in receipts}
@@ -176,8 +185,8 @@ def _grade(task: Task, condition: str, tools: AgentTools, home: Path, seconds: f
     return Run(
         task=task.name,
         condition=condition,
-        success=check.returncode == 0,
-        reason=check.stderr.strip().rpartition("\n")[2],
+        success=graded.returncode == 0,
+        reason=graded.stderr.strip().rpartition("\n")[2],
         reads=tuple(tools.reads),
         searches=tuple(tools.searches),
         tokens_in=_count_tokens(tools.inputs),
