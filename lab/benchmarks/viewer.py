@@ -25,7 +25,7 @@ from starlette.requests import Request
 from hivemind import Hivemind
 from hivemind.embedding.semantic_index import SemanticIndex
 from hivemind.viewer import build
-from hivemind.viewer.local import LoginLinks, MindPool, load_key, make_site
+from hivemind.viewer.local import MindPool, load_key, make_site
 from lab.benchmarks.measure import cpu_and_wall, quantiles
 from lab.benchmarks.recall import MadeUpWords, RandomVectors, fill, open_memory
 
@@ -78,16 +78,15 @@ def show(
     open_mind: Callable[[Request], AbstractContextManager[Hivemind]],
 ) -> None:
     """Print a line for each page: its cost, also as a multiple of the baseline page."""
-    links = LoginLinks()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        app = build(make_site(port, load_key(home / "store"), links, "here", open_mind))
+        app = build(make_site(port, load_key(home / "store"), {"open"}, "here", open_mind))
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        cookie = _request(port, "/login", f"code={links.new()}")[1]
+        cookie = _request(port, "/login", "code=open")[1]
         anchor = statistics.median(cpu_and_wall(partial(_request, port, ANCHOR, "", cookie))[0] for _ in range(50))
         print(f"\n{title}; anchor, a page without memory: {anchor:.1f} ms CPU")
         print(f"{'page':<22}{'p50 ms':>9}{'p95 ms':>9}{'CPU ms':>9}{'anchors':>9}")

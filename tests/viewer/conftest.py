@@ -1,6 +1,7 @@
 """A filled store, the viewer over it, and a real browser; one of each for all tests."""
 
 import http.client
+import secrets
 import socket
 import threading
 import time
@@ -20,7 +21,7 @@ from hivemind.cli.commands.demo import build_demo
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 from hivemind.viewer import Site, build
-from hivemind.viewer.local import LoginLinks, MindPool, load_key, make_site
+from hivemind.viewer.local import MindPool, load_key, make_site
 from tests.browser import browser, open_page
 from tests.viewer.digested_session import play_session
 
@@ -41,7 +42,7 @@ class Viewer:
     """The viewer, running."""
 
     port: int
-    links: LoginLinks
+    codes: set[str]
     demo: SimpleNamespace
     site: Site
     named: str = ""
@@ -53,7 +54,13 @@ class Viewer:
 
     @property
     def link(self) -> str:
-        return f"{self.base}/login?code={self.links.new()}"
+        return f"{self.base}/login?code={self.make_code()}"
+
+    def make_code(self) -> str:
+        """The code of a new link."""
+        code = secrets.token_urlsafe(24)
+        self.codes.add(code)
+        return code
 
     def mind(self) -> Hivemind:
         """The same memory, as its person opens it."""
@@ -110,7 +117,8 @@ def fill_store(folder: Path) -> SimpleNamespace:
         mind.learning.learn()
         mind.maintenance.catch_up(include_sessions=True)
         memories = {memory.text[:20]: memory for memory in mind.list(limit=100)}
-        hostile = mind.remember(HOSTILE, tags=["untrusted"], propose=True)
+        # Words that no line has room for.
+        hostile = mind.remember(HOSTILE, tags=["untrusted", "w" * 60], subject="s" * 100, propose=True)
     return SimpleNamespace(
         root=made.repository, home=made.home, hostile=hostile.id, memories=memories, open_mind=open_mind
     )
@@ -134,13 +142,13 @@ def serving(app: Any, port_socket: socket.socket) -> Callable[[], None]:
 @pytest.fixture(scope="session")
 def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     demo = fill_store(tmp_path_factory.mktemp("viewer") / "demo")
-    links, pool = LoginLinks(), MindPool(demo.open_mind)
+    codes, pool = set[str](), MindPool(demo.open_mind)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        site = make_site(port, load_key(demo.home), links, "ada", pool)
+        site = make_site(port, load_key(demo.home), codes, "ada", pool)
         stop = serving(build(site), listening)
-        running = Viewer(port=port, links=links, demo=demo, site=site)
-        let_in = running.ask("POST", "/login", {"code": links.new()}, cookie=None)
+        running = Viewer(port=port, codes=codes, demo=demo, site=site)
+        let_in = running.ask("POST", "/login", {"code": running.make_code()}, cookie=None)
         running.named, _, running.cookie = let_in.headers["set-cookie"].partition(";")[0].partition("=")
         yield running
         stop()

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from hivemind.model.memory import Channel, Kind, Memory, Writer
+from hivemind.model.session import Observation, ObservationKind
 from hivemind.viewer.pages import sessions
 from tests.browser import SHOTS, audit_page, find_violations
 from tests.viewer.conftest import Viewer
@@ -44,6 +45,7 @@ def addresses(viewer: Viewer) -> dict[str, str]:
         "dispute": f"/memory/{made['Deploys go out on Tu']}",
         "promote": f"/memory/{made['Money is kept in int']}/promote",
         "publish": f"/memory/{made['Money is kept in int']}/publish",
+        "guard": f"/memory/{made['Money is kept in int']}/guard?commands=git+push",
         "review": "/review",
         "sessions": "/sessions",
         "replay": SESSION,
@@ -58,7 +60,7 @@ def addresses(viewer: Viewer) -> dict[str, str]:
     }
 
 
-NAMES = ("today", "search", "search-sessions", "memory", "dispute", "promote", "publish", "review", "sessions",
+NAMES = ("today", "search", "search-sessions", "memory", "dispute", "promote", "publish", "guard", "review", "sessions",
          "replay", "digest", "search-conclusions", "log", "rollback", "erase", "health", "file", "error")  # fmt: skip
 
 
@@ -117,9 +119,9 @@ def test_the_first_page_says_first_what_memory_did_this_week(page: Page) -> None
     page.goto("/")
     week = page.get_by_label("The last seven days")
 
-    expect(week).to_contain_text(re.compile(r"This week memory reached \d+ sessions with \d+ memories"))
-    expect(week).to_contain_text(re.compile(r"\d+ hints? before an edit or command, or after a failure"))
-    expect(week).to_contain_text(re.compile(r"\d+ warnings? that code had changed"))
+    expect(week).to_contain_text(re.compile(r"Agents got \d+ memories in \d+ sessions\. the last seven days"))
+    expect(week).to_contain_text(re.compile(r"Notes came with \d+ edits?"))
+    expect(week).to_contain_text(re.compile(r"\d+ memor(y|ies) came with a warning that code had changed\."))
 
 
 def test_a_replay_shows_what_was_told_at_which_action(page: Page) -> None:
@@ -186,6 +188,31 @@ def test_search_looks_back_and_narrows_by_agent_state_and_time(page: Page) -> No
     expect(page.locator("#results")).not_to_contain_text("Money is kept")
 
 
+def test_the_health_page_does_not_jump_when_its_checks_arrive(page: Page) -> None:
+    page.add_init_script(
+        "window.shift = 0;"
+        "new PerformanceObserver((list) => { for (const entry of list.getEntries()) shift += entry.value })"
+        ".observe({ type: 'layout-shift', buffered: true })"
+    )
+    page.goto("/health")
+
+    expect(page.get_by_text("the chain verifies")).to_be_visible()
+    expect(page.get_by_role("heading", name="Tokens per session")).to_be_visible()
+    assert page.evaluate("shift") < 0.01
+
+
+def test_the_links_to_pages_stay_in_their_place(page: Page) -> None:
+    def find_tops() -> list[float]:
+        return [link.bounding_box()["y"] for link in page.get_by_label("Pages").get_by_role("link").all()]  # type: ignore[index]
+
+    page.goto("/")
+    tops = find_tops()
+    page.goto("/search")
+
+    assert len(tops) >= 6
+    assert find_tops() == tops
+
+
 def test_the_keyboard_leads_everywhere(page: Page) -> None:
     page.goto("/")
 
@@ -193,7 +220,7 @@ def test_the_keyboard_leads_everywhere(page: Page) -> None:
     expect(page.get_by_role("dialog")).to_be_visible()
     press(page, "Escape")
     press(page, "/")
-    expect(page.get_by_role("searchbox", name="Search", exact=True)).to_be_focused()
+    expect(page.get_by_role("searchbox", name="Search memories, conclusions and sessions")).to_be_focused()
     press(page, "Escape")
     press(page, "g")
     press(page, "e")
@@ -515,6 +542,30 @@ def test_the_current_page_is_named_within_a_narrow_screen(page: Page, path: str)
     assert tab
     assert tab["x"] >= 0
     assert tab["x"] + tab["width"] <= NARROW
+    # In one line on every page, so that the page below does not jump.
+    assert len({link.bounding_box()["y"] for link in page.locator(".side nav a").all()}) == 1  # type: ignore[index]
+
+
+def test_an_empty_log_says_so_on_a_narrow_screen(page: Page) -> None:
+    page.set_viewport_size({"width": NARROW, "height": 844})
+    page.goto("/log?actor=nobody")
+
+    expect(page.get_by_text("No matching entries.")).to_be_visible()
+
+
+def test_the_log_names_the_code_that_a_memory_was_linked_to(page: Page) -> None:
+    page.goto("/log?sort=memory.anchored")
+
+    expect(page.locator(".log td.wrap").first).to_contain_text("::")
+
+
+def test_a_warning_of_a_hit_is_not_repeated_among_its_reasons(page: Page) -> None:
+    page.goto("/search?q=does+verify+check+token+expiry")
+
+    hit = page.locator(".hits .row").first
+
+    expect(hit).to_contain_text("verify before acting")
+    assert hit.inner_text().count("verify before acting") == 1
 
 
 def test_the_log_is_not_clipped_on_a_narrow_screen(page: Page, viewer: Viewer) -> None:
@@ -533,3 +584,34 @@ def test_the_log_is_not_clipped_on_a_narrow_screen(page: Page, viewer: Viewer) -
         "document.querySelector('.scroll').scrollWidth <= document.querySelector('.scroll').clientWidth"
     )
     page.screenshot(path=SHOTS / f"log-{NARROW}-light.png")
+
+
+def test_a_guard_is_tried_set_and_removed(page: Page, viewer: Viewer) -> None:
+    memory = kept(viewer, "We use pnpm, not npm, in every folder of the harbour.")
+    page.goto(f"{viewer.base}/memory/{memory.id}")
+    page.get_by_role("link", name="Guard …").click()
+
+    expect(page.get_by_label("Commands, one per line")).to_have_value("npm")
+    page.get_by_label("Commands, one per line").fill("npm install")
+    page.get_by_role("button", name="Try on past sessions").click()
+    expect(page.get_by_role("heading", name=re.compile("Tried on"))).to_be_visible()
+    expect(page.get_by_label("Commands, one per line")).to_have_value("npm install")
+    page.get_by_label("Answer").select_option("deny")
+    page.get_by_role("button", name="Set the guard").click()
+
+    expect(page.get_by_text("deny at command npm install")).to_be_visible()
+    with viewer.mind() as mind:
+        assert mind.guards.check("npm install")
+        call = Observation(
+            agent="codex", session_id="s1", source_id="1", seen=ObservationKind.TOOL, command="npm install"
+        )
+        mind.guards.judge([call])
+    page.goto(viewer.base)
+    expect(page.get_by_text("was refused “npm install”")).to_be_visible()
+    with viewer.mind() as mind:
+        mind.forget(memory.id)
+    page.goto(f"{viewer.base}/memory/{memory.id}")
+    page.get_by_role("button", name="Remove the guard").click()
+    expect(page.get_by_text("The guard was removed.")).to_be_visible()
+    with viewer.mind() as mind:
+        assert mind.guards.check("npm install") is None

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from hivemind.errors import HivemindError, Refused
 from hivemind.viewer.page_guard import guard_pages
-from hivemind.viewer.pages import erase, health, log, memory, review, search, sessions, today
+from hivemind.viewer.pages import erase, guard, health, log, memory, review, search, sessions, today
 from hivemind.viewer.request import Page, PageRequest, Right, Site, Visitor
 from hivemind.viewer.templating import ENVIRONMENT, render_error, render_refusal
 
@@ -31,6 +31,9 @@ PAGES: tuple[PageRoute, ...] = (
     ("GET", "/search", search.show, None),
     ("GET", "/memory/{id}", memory.show, None),
     ("GET", "/memory/{id}/promote", memory.preview_promotion, Right.FILES),
+    ("GET", "/memory/{id}/guard", guard.preview, Right.FILES),
+    ("POST", "/memory/{id}/guard", guard.set_guard, Right.FILES),
+    ("POST", "/memory/{id}/unguard", guard.lift, Right.FILES),
     ("GET", "/memory/{id}/publish", memory.preview_publication, Right.SHARE),
     # Before the route with {act}, which would match it too.
     ("POST", "/memory/{id}/erase", erase.erase_memory, Right.ERASE),

@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import html
-import os
 import re
 import secrets
 import socket
@@ -20,7 +19,7 @@ from starlette.responses import RedirectResponse, Response
 
 from hivemind.errors import Unauthenticated
 from hivemind.hivemind import Hivemind
-from hivemind.system import open_private
+from hivemind.system import open_private, replace_file
 from hivemind.viewer import Site, Visitor, build
 from hivemind.viewer.request import Form, is_same_secret
 from hivemind.viewer.templating import render_refusal
@@ -66,37 +65,11 @@ class MindPool:
             self._idle.pop().close()
 
 
-class LoginLinks:
-    """One-time links: each signs one browser in."""
-
-    def __init__(self) -> None:
-        self._codes: set[str] = set()
-
-    def new(self) -> str:
-        """Return the code of a new link."""
-        code = secrets.token_urlsafe(24)
-        self._codes.add(code)
-        return code
-
-    def is_open(self, code: str) -> bool:
-        """Return whether a code was not used yet."""
-        return code in self._codes
-
-    def use(self, code: str) -> bool:
-        """Return whether a code is valid, and use it up."""
-        # In one step, because two requests may try the same code at once, in different threads.
-        try:
-            self._codes.remove(code)
-        except KeyError:
-            return False
-        return True
-
-
 def make_site(
-    port: int, key: bytes, links: LoginLinks, person: str,
+    port: int, key: bytes, codes: set[str], person: str,
     open_mind: Callable[[Request], AbstractContextManager[Hivemind]],
 ) -> Site:  # fmt: skip
-    """Return the site of a machine: whoever has the cookie is its person."""
+    """Return the site of a machine: whoever has the cookie is its person; each code signs one browser in."""
     # Cookies are shared by all ports, so each installation needs a name of its own.
     cookie = f"hivemind_{hashlib.sha256(key).hexdigest()[:8]}"
 
@@ -111,8 +84,12 @@ def make_site(
         return render_refusal(401, "This browser is not signed in. Run 'hivemind ui' and open the link it prints.")
 
     def sign_in(request: Request, form: Form) -> Response:
-        if not links.use(form.get("code", "")):
-            raise Unauthenticated("This link is invalid or was used before. Run 'hivemind ui' again for a new one.")
+        try:
+            # In one step, because two requests may try the same code at once, in different threads.
+            codes.remove(form.get("code", ""))
+        except KeyError:
+            reason = "This link is invalid or was used before. Run 'hivemind ui' again for a new one."
+            raise Unauthenticated(reason) from None
         until = str(int(time.time()) + LOGIN_SECONDS)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(
@@ -137,16 +114,16 @@ def serve(
     ready: Callable[[str, Callable[[], bool]], None],
 ) -> None:  # fmt: skip
     """Serve the pages until interrupted; ``ready`` gets the login link, and what says whether it was used."""
-    links, pool = LoginLinks(), MindPool(open_mind)
+    code, pool = secrets.token_urlsafe(24), MindPool(open_mind)
+    codes = {code}
     with socket.create_server(("127.0.0.1", port)) as listener:
         actual_port = listener.getsockname()[1]
-        app = build(make_site(actual_port, load_key(home), links, person, pool))
+        app = build(make_site(actual_port, load_key(home), codes, person, pool))
         # Ctrl-C must not wait for connections that a browser keeps open.
         config = uvicorn.Config(
             app, log_level="warning", server_header=False, lifespan="off", timeout_graceful_shutdown=2
         )
-        code = links.new()
-        ready(f"http://127.0.0.1:{actual_port}/login?code={code}", lambda: not links.is_open(code))
+        ready(f"http://127.0.0.1:{actual_port}/login?code={code}", lambda: code not in codes)
         try:
             uvicorn.Server(config).run(sockets=[listener])
         finally:
@@ -160,11 +137,7 @@ def load_key(home: Path) -> bytes:
     # Without a key, or with a damaged one, a new one is made; the person then signs in once more.
     if not path.exists() or not re.fullmatch(rb"[0-9a-f]{64}", path.read_bytes().strip()):
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Written beside and renamed, so that another process never reads half a key.
-        new_path = home / f"{KEY_FILE}.{secrets.token_hex(4)}"
-        with os.fdopen(os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_hex(32))
-        new_path.replace(path)
+        replace_file(path, secrets.token_hex(32).encode())
     return bytes.fromhex(path.read_text("utf-8").strip())
 
 

@@ -117,6 +117,11 @@ class PageRequest:
         """Whether other repositories are included."""
         return bool(self.query.get("everywhere") or self.form.get("everywhere"))
 
+    @property
+    def across(self) -> dict[str, str]:
+        """The query parameter that keeps other repositories included, if they are."""
+        return {"everywhere": "1"} if self.everywhere else {}
+
     def make_memory_url(self, memory: Memory) -> str:
         """Return the URL of a memory's page."""
         return f"/memory/{memory.id}" + self._make_everywhere_query(memory.repo)

@@ -15,7 +15,6 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from hivemind.errors import HivemindError
-from hivemind.model.code import SymbolChange
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Status
 from hivemind.model.scope import Scope, label_other_repository
@@ -38,23 +37,6 @@ TITLES = {
     429: "Too many requests",
     503: "Unavailable",
 }
-
-
-CHANGE_WORDS = {
-    SymbolChange.UNREAD: "being read",
-    SymbolChange.FRESH: "unchanged",
-    SymbolChange.COSMETIC: "layout changed",
-    SymbolChange.DOCS: "documentation changed",
-    SymbolChange.MEMBERS: "members changed",
-    SymbolChange.BODY_MINOR: "body changed a little",
-    SymbolChange.BODY_MAJOR: "body changed",
-    SymbolChange.SIGNATURE: "signature changed",
-    SymbolChange.RENAMED: "renamed",
-    SymbolChange.MOVED: "moved",
-    SymbolChange.MISSING: "being searched for",
-    SymbolChange.GONE: "deleted",
-}
-"""How a symbol changed, for a label beside it."""
 
 
 def render_refusal(status: int, reason: str) -> HTMLResponse:
@@ -169,7 +151,6 @@ def _make_environment() -> Environment:
     environment.filters |= {
         "ago": format_age, "day": format_date, "minute": format_minute, "short": shorten_id, "place": name_repository,
         "first_line": first_line, "patch": classify_patch, "excerpt": excerpt, "plural": plural,
-        "change_words": CHANGE_WORDS.__getitem__,
     }  # fmt: skip
     environment.globals |= {
         "diff_words": diff_words, "diff_lines": diff_lines, "query": urlencode, "chart": draw_chart,

@@ -5,7 +5,7 @@ import hashlib
 from starlette.responses import Response
 
 from hivemind.errors import InvalidInput
-from hivemind.model.erasure import Mentions
+from hivemind.model.erasure import Erasure, Mentions
 from hivemind.model.scope import Scope
 from hivemind.viewer.pages.memory import read_options
 from hivemind.viewer.request import PageRequest, Right
@@ -21,9 +21,7 @@ def erase_memory(request: PageRequest) -> Response:
     receipt = request.mind.erase(memory.id, **read_options(request))
     # A hub erases its own copy; a machine must also tell the hub and the person's other machines.
     if not request.visitor.is_member:
-        if memory.scope is Scope.TEAM:
-            receipt = request.machine.team.carry(receipt)
-        receipt = request.machine.devices.carry(receipt)
+        receipt = _tell_others(request, receipt, is_shared=memory.scope is Scope.TEAM)
     return request.render("erased.html", receipt=receipt)
 
 
@@ -48,7 +46,13 @@ def erase_mentions(request: PageRequest) -> Response:
     receipt = request.mind.erasures.erase_mentions(
         name, mentions=mentions, left_out=exclusions, reason=request.form.get("reason", "").strip()
     )
-    return request.render("erased.html", receipt=receipt)
+    return request.render("erased.html", receipt=_tell_others(request, receipt))
+
+
+def _tell_others(request: PageRequest, receipt: Erasure, *, is_shared: bool = True) -> Erasure:
+    """Send an erasure to the person's other machines, and a shared one to the hub; return the receipt with both."""
+    machine = request.machine
+    return machine.devices.carry(machine.team.carry(receipt) if is_shared else receipt)
 
 
 def _digest(mentions: Mentions) -> str:

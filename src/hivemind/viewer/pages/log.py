@@ -31,14 +31,13 @@ def show(request: PageRequest) -> Response:
         before=request.read_number("before"), limit=PAGE_ENTRIES, everywhere=request.everywhere,
     )  # fmt: skip
     is_full = len(entries) == PAGE_ENTRIES
-    across = {"everywhere": "1"} if request.everywhere else {}
     return request.render(
         "log.html",
         entries=entries,
         sort=sort,
         sorts=[*SORTS],
         filters=filters,
-        more={"sort": sort, **filters, **across, "before": str(entries[-1].position)} if is_full else {},
+        more={"sort": sort, **filters, **request.across, "before": str(entries[-1].position)} if is_full else {},
         broken=request.mind.maintenance.audit() if request.query.get("verify") else None,
         total=request.mind.history.log_length(),
         confirmation=CONFIRMATIONS.get(request.query.get("did", ""), ""),

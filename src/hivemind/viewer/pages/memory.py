@@ -34,9 +34,7 @@ def _edit(request: PageRequest, memory_id: str) -> None:
 
 
 def _promote(request: PageRequest, memory_id: str) -> None:
-    path, _, after = request.mind.review.promote(memory_id, request.form.get("file", ""))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(after, "utf-8")
+    request.mind.review.write(request.mind.review.promote(memory_id, request.form.get("file", "")))
 
 
 def _take_edit(request: PageRequest, memory_id: str) -> None:
@@ -78,7 +76,7 @@ CONFIRMATIONS = {
     "retract": "Forgotten; Restore brings it back.",
     "verify": "Marked as still correct.", "dispute": "Marked as disputed.", "revise": "Saved.",
     "promote": "Written to the file.", "publish": "Published; the next sync sends it to the team.", "undo": "Undone.",
-    "rollback": "Rolled back.",
+    "rollback": "Rolled back.", "guard": "The guard is set.", "unguard": "The guard was removed.",
 }  # fmt: skip
 FINAL_ACTS = ("promote", "publish")
 """A rollback cannot undo these: a file was written, or the team may have its copy."""
@@ -88,6 +86,7 @@ def show(request: PageRequest) -> Response:
     """Show one memory."""
     explanation = request.mind.explain(request.read_path("id"), everywhere=request.everywhere)
     memory, history = explanation.memory, explanation.history
+    has_machine = Right.FILES in request.visitor.may
     return request.render(
         "memory.html",
         memory=memory,
@@ -96,9 +95,11 @@ def show(request: PageRequest) -> Response:
             for previous, step in zip((None, *history), history, strict=False)
         ],
         receipts=explanation.receipts,
+        record=explanation.record,
         against=request.mind.review.find_other_sides(memory, everywhere=request.everywhere),
         elsewhere=request.mind.checkout.label_elsewhere(memory.repo),
-        behind=request.mind.code.behind(memory) if Right.FILES in request.visitor.may else (),
+        behind=request.mind.code.behind(memory) if has_machine else (),
+        guard=request.machine.guards.get(memory.id, everywhere=request.everywhere) if has_machine else None,
         confirmation=CONFIRMATIONS.get(request.query.get("did", ""), ""),
     )
 
@@ -118,10 +119,8 @@ def perform(request: PageRequest, memory_ids: Sequence[str], name: str) -> str:
 def act(request: PageRequest) -> Response:
     """Perform an act and show the memory again."""
     memory_id, name = request.read_path("id"), request.read_path("act")
-    across = "1" if request.everywhere else ""
-    return request.redirect(
-        f"/memory/{memory_id}", did=name, batch=perform(request, [memory_id], name), everywhere=across
-    )
+    batch = perform(request, [memory_id], name)
+    return request.redirect(f"/memory/{memory_id}", did=name, batch=batch, **request.across)
 
 
 def undo(request: PageRequest) -> Response:
@@ -133,10 +132,9 @@ def undo(request: PageRequest) -> Response:
 def preview_promotion(request: PageRequest) -> Response:
     """Show how a promotion would change an instruction file."""
     memory_id, file = request.read_path("id"), request.query.get("file") or "AGENTS.md"
-    _, before, after = request.mind.review.promote(memory_id, file)
-    return request.render(
-        "promote.html", memory=request.mind.show(memory_id), file=file, lines=diff_lines(before, after)
-    )
+    changes = request.mind.review.promote(memory_id, file)
+    lines = [line for change in changes for line in diff_lines(change.before or "", change.after or "")]
+    return request.render("promote.html", memory=request.mind.show(memory_id), file=file, lines=lines)
 
 
 def preview_publication(request: PageRequest) -> Response:

@@ -1,7 +1,5 @@
 """Review: memories that need a decision, one at a time, by keyboard; each decision can be undone."""
 
-from collections.abc import Sequence
-
 from starlette.responses import Response
 
 from hivemind.model.memory import Memory
@@ -36,7 +34,7 @@ def show(request: PageRequest) -> Response:
             (memory, source, mind.sessions.observation(source.event) if source.event else None)
             for memory, source in sources
         ],
-        group=_find_group(item, queue) if item else (),
+        group=item.select_group(queue) if item else (),
         behind=mind.code.behind(item.memory) if item else (),
         next=queue[position + 1].memory.id if position + 1 < len(queue) else "",
         previous=queue[position - 1].memory.id if position > 0 else "",
@@ -49,19 +47,10 @@ def decide(request: PageRequest) -> Response:
     memory_id, name = request.read_path("id"), request.form.get("act", "")
     # The ids come from the page, so that nothing is decided that arrived after the person looked.
     batch = perform(request, request.form.get("group", "").split() or [memory_id], name)
-    across = "1" if request.everywhere else ""
     return request.redirect(
-        "/review", at=request.form.get("next", ""), did=name, batch=batch, was=memory_id, everywhere=across
+        "/review", at=request.form.get("next", ""), did=name, batch=batch, was=memory_id, **request.across
     )
 
 
 def _list_memories(item: ReviewItem) -> tuple[Memory, ...]:
     return item.memory, *item.against
-
-
-def _find_group(item: ReviewItem, queue: Sequence[ReviewItem]) -> tuple[ReviewItem, ...]:
-    """The proposals that may be decided together with this one; empty if it stands alone."""
-    if not item.is_plain_proposal:
-        return ()
-    group = tuple(other for other in queue if other.is_plain_proposal and other.group == item.group)
-    return group if len(group) > 1 else ()

@@ -26,8 +26,7 @@ def show(request: PageRequest) -> Response:
     sessions = request.mind.sessions.list(
         limit=PAGE_SESSIONS, agent=agent, before=request.query.get("before", ""), everywhere=everywhere
     )
-    filters = {"agent": agent, "everywhere": "1" if everywhere else ""}
-    more = {**filters, "before": sessions[-1].id} if len(sessions) == PAGE_SESSIONS else {}
+    more = {"agent": agent, **request.across, "before": sessions[-1].id} if len(sessions) == PAGE_SESSIONS else {}
     return request.render("sessions.html", sessions=sessions, agent=agent, everywhere=everywhere, more=more)
 
 
@@ -66,7 +65,7 @@ def replay(request: PageRequest) -> Response:
         texts={memory.id: memory.text for memory in mind.browse.get_all(_list_ids(recalls))},
         elsewhere=mind.checkout.label_elsewhere(session.repo),
         total=len(trace),
-        more={"everywhere": "1" if everywhere else "", "from": end} if end < len(trace) else {},
+        more={**request.across, "from": end} if end < len(trace) else {},
     )
 
 
@@ -82,8 +81,7 @@ def decide(request: PageRequest) -> Response:
             raise NotFound(f"no action {name!r} on a conclusion; go back and use a button")
     if conclusion is None:
         raise NotFound("this conclusion is no longer in the digest of its session; go back and reload the page")
-    across = "1" if everywhere else ""
-    return request.redirect(f"/session/{conclusion.session.id}", conclusion=conclusion.line.event, everywhere=across)
+    return request.redirect(f"/session/{conclusion.session.id}", conclusion=conclusion.line.event, **request.across)
 
 
 def _find_conclusion(request: PageRequest, event: str) -> ExplainedConclusion | None:
@@ -105,13 +103,12 @@ def _make_step_urls(
     request: PageRequest, digest: Digest, places: Mapping[str, int], page_places: range
 ) -> dict[str, str]:
     """Return where each step that a digest quotes is shown; without steps that were pruned."""
-    across = {"everywhere": "1"} if request.everywhere else {}
-    return {
-        line.event: ("" if places[line.event] in page_places else f"?{urlencode({**across, 'step': line.event})}")
-        + f"#step-{line.event}"
-        for line in digest.lines
-        if line.event in places
-    }
+
+    def make_url(event: str) -> str:
+        page = "" if places[event] in page_places else f"?{urlencode({**request.across, 'step': event})}"
+        return f"{page}#step-{event}"
+
+    return {line.event: make_url(line.event) for line in digest.lines if line.event in places}
 
 
 def _group_receipts(receipts: Sequence[Receipt]) -> list[Recalled]:

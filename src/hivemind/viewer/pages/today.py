@@ -25,7 +25,6 @@ def show(request: PageRequest) -> Response:
     return request.render(
         "today.html",
         week=mind.history.week(),
-        learned_this_week=sum(day.learned for day in days[-7:]),
         days=days,
         columns=[(day.date, _stack_statuses(day)) for day in days],
         per_day={

@@ -7,5 +7,5 @@ export async function part(address, signal) {
 }
 
 for (const place of document.querySelectorAll("[data-load]")) {
-  part(place.dataset.load).then((nodes) => place.replaceChildren(...nodes));
+  part(place.dataset.load).then((nodes) => place.replaceChildren(...nodes)).finally(() => place.removeAttribute("data-load"));
 }
