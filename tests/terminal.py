@@ -10,14 +10,17 @@ from contextlib import suppress
 COMMAND = [sys.executable, "-m", "hivemind"]
 
 
-def on_a_terminal(*arguments: str, program: Sequence[str] = COMMAND, lines: int = 24, **environ: str) -> str:
-    """What a person sees who types this at a terminal."""
+def on_a_terminal(
+    *arguments: str, program: Sequence[str] = COMMAND, lines: int = 24, typed: str = "", **environ: str
+) -> str:
+    """What a person sees who runs this at a terminal, and then types something."""
     screen, keyboard = pty.openpty()
     size = {"TERM": "xterm", "COLUMNS": "80", "LINES": str(lines)}
     process = subprocess.Popen(
         [*program, *arguments], stdin=keyboard, stdout=keyboard, stderr=keyboard, env=os.environ | size | environ
     )
     os.close(keyboard)
+    os.write(screen, typed.encode())
     seen = b""
     with os.fdopen(screen, "rb", buffering=0) as output:
         # Linux ends a terminal that nobody holds any more with an error.

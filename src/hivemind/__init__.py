@@ -7,13 +7,15 @@
         for hit in mind.recall("how do we deploy?"):
             print(hit.memory.text)
 
-``open`` returns a ``Hivemind``, which has a method for everything. ``connect`` opens SQL for reading, and ``embed``
-returns the vector of a text. All errors are ``HivemindError``; ``hivemind.errors`` lists them.
+``open`` returns a ``Hivemind``, which has a method for everything; ``AsyncHivemind`` has the same verbs for asyncio.
+``connect`` opens SQL for reading, and ``embed`` returns the vector of a text. All errors are ``HivemindError``;
+``hivemind.errors`` lists them.
 """
 
 # Only for type checkers, which know the name; importing typing would cost the hook more than its work.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from hivemind.async_hivemind import AsyncHivemind
     from hivemind.errors import HivemindError
     from hivemind.hivemind import Hivemind
     from hivemind.model.memory import Kind, Memory
@@ -23,10 +25,23 @@ if TYPE_CHECKING:
 
     open = Hivemind.open
 
-__version__ = "0.2.0"
-__all__ = ["Hit", "Hivemind", "HivemindError", "Kind", "Memory", "Recall", "Scope", "connect", "embed", "open"]
+__version__ = "0.3.0"
+__all__ = [
+    "AsyncHivemind",
+    "Hit",
+    "Hivemind",
+    "HivemindError",
+    "Kind",
+    "Memory",
+    "Recall",
+    "Scope",
+    "connect",
+    "embed",
+    "open",
+]
 
 HOMES = {
+    "AsyncHivemind": "hivemind.async_hivemind",
     "Hit": "hivemind.model.recall",
     "Hivemind": "hivemind.hivemind",
     "HivemindError": "hivemind.errors",
@@ -41,13 +56,16 @@ HOMES = {
 
 def __getattr__(name: str) -> object:
     """Import on first use: the hook and ``--version`` pass here and must not pay for the rest."""
+    # Python also asks for each module of ours that is imported from here, so ``importlib`` comes later.
+    if name != "open" and name not in HOMES:
+        # What other memory and vector stores are opened with.
+        hint = "; use hivemind.open()" if name.endswith("Client") else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     import importlib
 
     if name == "open":
         return importlib.import_module("hivemind.hivemind").Hivemind.open
-    if name in HOMES:
-        return getattr(importlib.import_module(HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -26,7 +26,7 @@ from hivemind.model.recall import Detail, Recall
 from hivemind.model.scope import Repository, Scope
 from hivemind.model.timestamps import When
 from hivemind.paths import ERASURE_PLANS
-from hivemind.sessions import spool
+from hivemind.sessions import spool_reader
 from hivemind.sessions.redact import build_redaction
 from hivemind.settings import Settings
 from hivemind.store.database import Closeable
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from hivemind.agents.install import Agents
     from hivemind.code.code import Code
     from hivemind.erase.erasures import Erasures
+    from hivemind.guard.guards import Guards
     from hivemind.learning.hearing import Hearing
     from hivemind.learning.learning import Learning
     from hivemind.maintenance.maintenance import Maintenance
@@ -73,11 +74,12 @@ def make_context(
     clock: Clock = utc_now,
     embedder: LazyEmbedder | None = None,
     *,
+    directory: Path | None = None,
     is_hurried: bool = False,
 ) -> Context:
-    """Make the context of all features, for a store seen from a repository."""
+    """Make the context of all features, for a store seen from a repository, and a directory in it."""
     # The store knows the ids that the repository had before.
-    checkout = Checkout.of(repository, store.db, settings.home, is_hurried=is_hurried)
+    checkout = Checkout.of(repository, store.db, settings.home, directory=directory, is_hurried=is_hurried)
     redact = build_redaction(os.environ)
     return Context(
         store, settings, checkout, author, clock, embedder, redact=redact, spool=RECEIPT_SPOOL, is_hurried=is_hurried
@@ -92,11 +94,36 @@ def component(module: str, name: str) -> "cached_property[Any]":
     return cached_property(lambda mind: make(mind._context))
 
 
+NAMES_ELSEWHERE = {
+    "add": "remember", "add_texts": "remember_all", "save": "remember", "store": "remember",
+    "query": "recall", "search": "recall", "similarity_search": "recall",
+    "get": "show", "get_all": "list", "peek": "list", "update": "edit", "upsert": "remember, or edit",
+    "delete": "forget, or erase", "delete_all": "erase", "count": "list, or maintenance.stats", "reset": "erase",
+    "create_collection": "hivemind.open(name)", "get_or_create_collection": "hivemind.open(name)",
+}  # fmt: skip
+"""What other memory and vector stores call our verbs."""
+
+
 class Mind(Closeable):
     """An open memory, seen from one repository: its verbs and components."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context | None = None) -> None:
+        if context is None:
+            raise TypeError("use hivemind.open()")
         self._context = context
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} of {self._context.store.directory}, seen from {self.repository.id or 'anywhere'}>"
+        )
+
+    if not TYPE_CHECKING:
+        # Type checkers would take any name for an attribute.
+        def __getattr__(self, name: str) -> Any:
+            if name in NAMES_ELSEWHERE:
+                raise AttributeError(f"{type(self).__name__!r} object has no {name!r}; use {NAMES_ELSEWHERE[name]}")
+            # Raises again what a property raised, or that there is no such name.
+            return object.__getattribute__(self, name)
 
     @property
     def repository(self) -> Repository:
@@ -112,6 +139,11 @@ class Mind(Closeable):
     def speaker(self) -> str:
         """The person or agent who uses it."""
         return self._context.author.actor
+
+    @property
+    def home(self) -> str:
+        """The folder of all stores, the settings and the spool."""
+        return str(self._context.settings.home)
 
     @property
     def announces(self) -> bool:
@@ -132,6 +164,9 @@ class Mind(Closeable):
     """Learning from sessions, commits and agents' notes."""
     hearing: "cached_property[Hearing]" = component("learning.hearing", "Hearing")
     """Notes that ask the agent of a session to remember what was said and found out."""
+    history: "cached_property[History]" = component("review.history", "History")
+    """History of memories and subjects, receipts, the log."""
+    _memories: "cached_property[Memories]" = component("memory.lifecycle", "Memories")
     _answers: "cached_property[Answers]" = component("recall.answer", "Answers")
     _briefs: "cached_property[Briefs]" = component("recall.brief", "Briefs")
 
@@ -152,21 +187,9 @@ class Mind(Closeable):
             self._context,
             # Not the method itself, whose module would be imported at once.
             answer=lambda query: self._answers.search_sessions(query),  # noqa: PLW0108
-            learn=lambda factory: self.learning.learn_from_resting(factory).proposed,
+            learn=lambda factory, progress: self.learning.learn_from_resting(factory, progress).proposed,
         )
         return sessions
-
-    # These two are written out, because a hub overrides them.
-    @cached_property
-    def history(self) -> "History":
-        """History of memories and subjects, receipts, the log."""
-        history: History = when_called("review.history", "History")(self._context)
-        return history
-
-    @cached_property
-    def _memories(self) -> "Memories":
-        memories: Memories = when_called("memory.lifecycle", "Memories")(self._context)
-        return memories
 
     def close(self) -> None:
         """Close the files."""
@@ -390,6 +413,8 @@ class Hivemind(Mind):
     """The person's other machines, and what is exchanged with them."""
     files: "cached_property[Files]" = component("transfer.files", "Files")
     """Exports, imports and instruction files."""
+    guards: "cached_property[Guards]" = component("guard.guards", "Guards")
+    """Memories that ask or refuse before an agent acts."""
     team: "cached_property[Team]" = component("sync.team", "Team")
     """The team's hub, and what is exchanged with it."""
 
@@ -406,15 +431,16 @@ class Hivemind(Mind):
     ) -> "Hivemind":
         """Open a store, creating it on first use, as seen from a directory; without one, from the current directory.
 
-        Only one thread at a time may use the object; each thread can open its own. In a hurry, it hardly waits for
-        other processes, and leaves to others what may take long.
+        Only one thread at a time may use the object; each thread can open its own.
         """
+        # In a hurry, it hardly waits for other processes, and leaves to others what may take long.
         settings = settings or Settings.load()
         tree = Path.cwd() if directory is None else expand_path(directory, "the directory")
         repository = identify(tree, settings.home / "index")
         store = Store.open(settings.find_store_directory(name), is_hurried=is_hurried)
         author = writer or identify_writer(settings)
-        mind = cls(make_context(store, settings, repository, author, clock, is_hurried=is_hurried))
+        context = make_context(store, settings, repository, author, clock, directory=tree, is_hurried=is_hurried)
+        mind = cls(context)
         try:
             mind._catch_up()
         except BaseException:
@@ -432,6 +458,8 @@ class Hivemind(Mind):
                 self.erasures.finish()
         if waiting_bytes := _count_spool_bytes(context.settings.home):
             self._take_in_spool(waiting_bytes)
+        if not context.is_hurried and context.checkout.has_unlinked:
+            self.code.retry_links()
         # A device that has not synced for too long must not show what the team may have erased meanwhile.
         if context.store.membership:
             if context.is_hurried and self.team.is_lease_over():
@@ -467,7 +495,7 @@ def _list_ids(memories: Iterable[str | Memory] | str | Memory | None) -> tuple[s
 def _count_spool_bytes(home: Path) -> int:
     """Count what hooks have written to the spool; zero if it cannot be read, which the doctor reports."""
     try:
-        return spool.count_waiting_bytes(str(home))
+        return spool_reader.count_waiting_bytes(str(home))
     except OSError:
         return 0
 

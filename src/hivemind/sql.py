@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.hivemind import Hivemind, Mind
+from hivemind.hivemind import Hivemind
 from hivemind.lazy import LazyModule, when_called
 from hivemind.settings import Settings
 from hivemind.text.clean import validate_text
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 else:
     # Only those who ask by SQL pay for translating parameters: 2 % of the import time of the application.
     sql_reader = LazyModule("store.sql_reader")
-
-__all__ = ["Hivemind", "Mind", "connect", "embed"]
-
 
 VECTOR_FUNCTIONS = {
     name: when_called("embedding.semantic_index", name) for name in ("cosine_similarity", "unpack_vector")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hivemind import Hivemind
-from hivemind import hook as hook_file
+from hivemind.entrypoints import hook as hook_file
 from hivemind.errors import InvalidInput, StoreBusy, StoreFull
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
 from hivemind.sessions import quarantine, spool, truncate

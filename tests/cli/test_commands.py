@@ -52,6 +52,7 @@ def test_an_export_to_a_file_says_what_it_wrote_and_one_to_a_pipe_only_writes() 
     run("remember", "Deploys run from main")
 
     assert run("export", "out.jsonl").stderr == "Wrote 1 memory to out.jsonl.\n"
+    assert run_json("export", "out.jsonl") == {"memories": 1, "file": "out.jsonl"}
     assert run("export").stderr == ""
     assert "Deploys run from main" in run("export").stdout
 

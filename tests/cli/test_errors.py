@@ -9,7 +9,6 @@ import sys
 import termios
 import time
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +105,18 @@ def test_where_details_cannot_be_written_the_line_says_how_to_see_them(
     assert "--debug" in done.stderr
 
 
+def test_in_a_folder_that_was_deleted_the_line_names_it(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+
+    asked = subprocess.run(
+        ["bash", "-c", 'rmdir "$PWD" && exec "$@"', "bash", *COMMAND, "list"],
+        cwd=gone, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (asked.returncode, asked.stderr) == (5, "hivemind: the current folder: No such file or directory\n")
+
+
 def test_a_reader_who_leaves_is_no_error() -> None:
     for place in ("main", "release", "hotfix", "staging"):
         run("remember", f"Deploys of {place}: " + f"only from {place}, never from elsewhere. " * 1400)
@@ -116,17 +127,12 @@ def test_a_reader_who_leaves_is_no_error() -> None:
     assert (done.stdout, done.stderr) == ('{"hivemind ended with 141\n', "")
 
 
-# Whoever runs the suite in the background has Ctrl-C switched off, and so would the command.
-attentive = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-
-
 def test_ctrl_c_is_quiet(home: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, "remember"],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=attentive,  # noqa: PLW1509
     )
     assert process.stdin is not None
     assert process.stderr is not None
@@ -155,7 +161,6 @@ def test_ctrl_c_is_quiet_while_we_are_still_being_loaded(seconds: float) -> None
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=attentive,  # noqa: PLW1509
     )
     with process:
         assert process.wait() == 130
@@ -175,7 +180,7 @@ def test_ctrl_c_at_a_question_is_an_interrupt_and_no_answer(question: list[str],
     process = subprocess.Popen(
         [*COMMAND, *(known if word == "ID" else word for word in question)],
         stdin=keyboard, stdout=keyboard, stderr=keyboard, start_new_session=True,
-        preexec_fn=lambda: (attentive(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),  # noqa: PLW1509
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509
     )  # fmt: skip
     os.close(keyboard)
     seen = ""
@@ -197,3 +202,22 @@ def test_ctrl_c_at_a_question_is_an_interrupt_and_no_answer(question: list[str],
     assert "Traceback" not in seen
     assert "Abort" not in seen
     assert len(run_json("list")) == 2
+
+
+@pytest.mark.parametrize("command", [("rollback", "--since", "2h"), ("install", "claude-code"), ("sync", "setup", "f")])
+def test_a_script_that_answers_nothing_is_told_the_option_that_does(command: tuple[str, ...]) -> None:
+    run("remember", "Deploys run from main only")
+
+    asked = subprocess.run([*COMMAND, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+    assert (asked.returncode, "--yes" in asked.stderr) == (2, True)
+    assert "[y/N]" not in asked.stdout
+
+
+def test_a_script_that_answers_no_stops_the_command() -> None:
+    run("remember", "Deploys run from main only")
+
+    declined = run("rollback", "--since", "2h", stdin="n\n")
+
+    assert (declined.exit_code, "--yes" in declined.stderr) == (1, False)
+    assert [memory["text"] for memory in run_json("list")] == ["Deploys run from main only"]

@@ -68,7 +68,7 @@ def test_the_help_is_grouped_and_lists_about_thirty_five_commands() -> None:
     told = run("--help").stdout
 
     assert [title for title in GROUPS if f"\n{title}:\n" not in told] == []
-    assert len(hivemind.list_commands(click.Context(hivemind))) <= 41
+    assert len(hivemind.list_commands(click.Context(hivemind))) <= 43
 
 
 def test_the_list_of_commands_says_of_each_what_its_own_help_says() -> None:
@@ -120,6 +120,7 @@ def test_what_is_mistyped_gets_a_suggestion(typed: list[str], meant: str) -> Non
         ("rm", "Did you mean 'hivemind forget' or 'hivemind erase'?"),
         ("search", "Did you mean 'hivemind recall'?"),
         ("Find", "Did you mean 'hivemind recall'?"),
+        ("serach", "Did you mean 'hivemind recall'?"),
         ("add", "Did you mean 'hivemind remember'?"),
         ("undo", "Did you mean 'hivemind restore' or 'hivemind rollback'?"),
         ("share", "Did you mean 'hivemind team publish'?"),
@@ -134,6 +135,7 @@ def test_what_is_mistyped_gets_a_suggestion(typed: list[str], meant: str) -> Non
         ("session xyzzy", "See 'hivemind session --help'."),
         ("audit", "Did you mean 'hivemind log --audit'?"),
         ("model", "Did you mean 'hivemind config model'?"),
+        ("help recall", "Did you mean 'hivemind --help'?"),
     ],
 )
 def test_an_unknown_command_is_answered_with_what_to_type_instead(typed: str, suggestion: str) -> None:
@@ -144,6 +146,21 @@ def test_an_unknown_command_is_answered_with_what_to_type_instead(typed: str, su
     assert done.stderr.strip().endswith(suggestion)
 
 
+@pytest.mark.parametrize("typed", ["trace", "hub", "hub token"])
+def test_a_group_without_a_command_lists_its_commands(typed: str) -> None:
+    done = run(*typed.split())
+
+    assert (done.exit_code, done.stderr) == (2, run(*typed.split(), "--help").stdout)
+
+
+@pytest.mark.parametrize("typed", ["completion", "hub token create --name ci"])
+def test_a_missing_choice_is_answered_in_one_line(typed: str) -> None:
+    done = run(*typed.split())
+
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert re.search(r"Choose \w+, \w+,? ", done.stderr)
+
+
 @pytest.mark.parametrize("name", [name for names in MEANINGS for name in names.split(", ")])
 def test_every_suggested_command_exists_and_no_synonym_is_a_command(name: str) -> None:
     words = [word for word in name.split() if not word.startswith("-")]
@@ -151,7 +168,7 @@ def test_every_suggested_command_exists_and_no_synonym_is_a_command(name: str) -
 
     told = run(*words, "--help")
 
-    assert told.stdout.startswith(f"Usage: hivemind {' '.join(words)} ")
+    assert told.stdout.startswith(f"Usage: {' '.join(['hivemind', *words])} ")
     assert [option for option in options if option not in told.stdout] == []
     assert set(hivemind.list_commands(click.Context(hivemind))).isdisjoint(SYNONYMS)
 
@@ -178,4 +195,10 @@ def test_a_shell_completes_commands_options_and_ids(shell: str) -> None:
         assert "recall" in completed("hivemind rec", 1)
         assert "--everywhere" in completed("hivemind recall --ev", 2)
         assert "project" in completed("hivemind recall --scope pr", 3)
+        assert "restore" in completed("hivemind backup ", 2)
     assert known not in completed("hivemind show zz", 2)
+
+
+@pytest.mark.parametrize("words", [["session", "--limit", "1"], ["-q", "session", "--json", "--everywhere"], ["team"]])
+def test_a_group_without_a_command_takes_the_options_of_its_default(words: list[str]) -> None:
+    assert run(*words).exit_code == 0

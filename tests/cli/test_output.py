@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from hivemind.cli import output
+from hivemind.hivemind import Hivemind
+from hivemind.model.memory import Channel, Writer
 from tests.command_line import run, run_json
 from tests.terminal import on_a_terminal
 
@@ -69,6 +71,18 @@ def test_what_is_longer_than_the_screen_goes_through_the_pager(tmp_path: Path) -
     assert "Service 4 listens" in dumb
 
 
+def test_what_sessions_cost_is_a_table_on_80_columns() -> None:
+    with Hivemind.open() as mind:
+        mind.remember("Deploys run from main")
+    with Hivemind.open(writer=Writer(actor="claude-code", channel=Channel.AGENT, session_id="5f1c9a52")) as mind:
+        mind.recall("where do deploys run from?")
+
+    seen = on_a_terminal("status", "--tokens", NO_COLOR="1")
+
+    assert "who          session" in seen
+    assert "claude-code  5f1c9a52" in seen
+
+
 def test_a_narrow_terminal_shows_long_cells_below_the_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     run("remember", "Deploys run from main only, and never on a Friday after two", "--kind", "convention")
@@ -81,6 +95,27 @@ def test_a_narrow_terminal_shows_long_cells_below_the_short_ones(monkeypatch: py
     assert narrow[2] == "    | Deploys run from main only, and never on a Friday"
     assert wide[0].split() == ["id", "date", "scope", "kind", "text"]
     assert wide[1].rstrip().endswith("convention  Deploys run from main only, and never on a Friday after two")
+
+
+def test_no_id_is_broken_where_not_even_the_short_columns_fit() -> None:
+    run("remember", "Deploys run from main only, never on a Friday afternoon", "--propose", "--kind", "requirement")
+    memory = run_json("list")[0]["id"][:8]
+
+    seen = on_a_terminal("list", COLUMNS="40")
+
+    assert memory in seen
+    assert "requirement" in seen
+    assert max(map(len, seen.splitlines())) <= 40
+
+
+def test_status_begins_with_what_to_do() -> None:
+    empty = run("status").stdout.splitlines()
+    run("remember", "Deploys run from main")
+
+    assert [line.split("  ")[1] for line in empty[1:4]] == [
+        "hivemind install AGENT", "hivemind import", 'hivemind remember "…"',
+    ]  # fmt: skip
+    assert "hivemind recall" in "".join(run("status").stdout.splitlines()[:4])
 
 
 def test_what_is_long_is_broken_between_words_and_stays_in_its_column() -> None:

@@ -177,6 +177,23 @@ def test_threads_that_share_one_object_are_told_to_open_their_own(mind: Hivemind
         assert [*threads.map(write, range(4))] == [None] * 4
 
 
+def test_a_thread_does_not_join_what_another_one_may_undo(mind: Hivemind) -> None:
+    def write() -> str:
+        try:
+            return mind.remember("Written by another thread").text
+        except StoreBusy:
+            return "refused"
+
+    with ThreadPoolExecutor(1) as threads:
+        with suppress(ZeroDivisionError), mind._context.store.db.transaction():
+            outcome = threads.submit(write).result()
+            raise ZeroDivisionError
+        stored = [memory.text for memory in mind.list()]
+
+        assert (outcome, stored) == ("refused", [])
+        assert threads.submit(write).result() == mind.list()[0].text
+
+
 def test_a_backup_goes_to_a_path_as_people_write_it(mind: Hivemind, tmp_path: Path) -> None:
     (tmp_path / "user").mkdir()
 

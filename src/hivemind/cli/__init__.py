@@ -25,6 +25,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "verify": ("review", "Mark memories as still correct"),
         "forget": ("review", "Forget memories until 'restore' brings them back"),
         "restore": ("review", "Restore forgotten, rejected or superseded memories"),
+        "guard": ("guard", "Let a reviewed memory ask or refuse before an agent acts"),
         "rollback": ("review", "Undo a batch of learning, such as an import or a session"),
         "erase": ("review", "Erase a memory and everything derived from it for good"),
     },
@@ -39,13 +40,14 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "session": ("sessions", "List, search, show, replay or resume sessions of agents"),
         "trace": ("sessions", "Store and search traces of past work"),
         "code": ("code", "Link memories to code, find stale ones, search by file or symbol"),
+        "diff": ("branch", "Show what a branch taught and which memories it makes stale"),
         "mcp": ("mcp", "Serve agents over the Model Context Protocol (MCP)"),
     },
     "Team and transfer": {
         "sync": ("sync", "Exchange with your other machines and with the team's hub"),
         "team": ("team", "Join, leave or share with a team"),
         "hub": ("hub", "Run and administer a team's hub on Postgres"),
-        "import": ("transfer", "Import transcripts, commits, rules files, notes or memories"),
+        "import": ("transfer", "Import transcripts, commits, rules, reviews, notes or memories"),
         "export": ("transfer", "Export memories as lines of JSON or a folder of Markdown files"),
     },
     "Maintenance": {

@@ -3,9 +3,10 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
-from functools import reduce
+from functools import reduce, wraps
 from typing import Any
 
 import click
@@ -13,7 +14,8 @@ from click.shell_completion import CompletionItem
 
 from hivemind.agents.callers import is_agent_calling
 from hivemind.cli.framework import get_store_name, wants
-from hivemind.cli.output import emit, summarise
+from hivemind.cli.output import emit, summarise, warn
+from hivemind.cli.picker import resolve_each_memory, resolve_memories, resolve_memory, resolve_session
 from hivemind.errors import HivemindError, InvalidInput, Refused
 from hivemind.hivemind import Hivemind
 from hivemind.model.ids import shorten_id
@@ -94,18 +96,55 @@ def complete_memory_id(ctx: click.Context, param: click.Parameter, incomplete: s
     ]
 
 
-own_memory_argument = click.argument("memory", metavar="ID", shell_complete=complete_memory_id)
-memories_argument = click.argument("memories", metavar="[ID]...", nargs=-1, shell_complete=complete_memory_id)
-maybe_memory_argument = click.argument(
-    "memory", metavar="[ID]", required=False, default="", shell_complete=complete_memory_id
-)
+def _resolve_with(resolve: Callable[..., Any], name: str, declare: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """An argument or option that is resolved before the command runs: words let a person pick; see ``picker``."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        @wraps(function)
+        def call(*args: Any, **values: Any) -> Any:
+            values[name] = resolve(values[name], everywhere=values.get("everywhere", False))
+            return function(*args, **values)
+
+        return declare(call)
+
+    return decorate
+
+
+def _memory_argument(name: str, **options: Any) -> Callable[[Any], Any]:
+    resolve = resolve_memories if options.get("nargs") else resolve_memory
+    return _resolve_with(resolve, name, click.argument(name, shell_complete=complete_memory_id, **options))
+
+
+def memories_option(option: str, meaning: str) -> Callable[[Any], Any]:
+    """A repeatable option for memories."""
+    name = option.removeprefix("--")
+    declare = click.option(option, multiple=True, metavar="ID", shell_complete=complete_memory_id, help=meaning)
+    return _resolve_with(resolve_each_memory, name, declare)
+
+
+def _refuse_backups(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if os.path.isfile(name):
+            raise InvalidInput(f"{name} is a file; to restore a backup: hivemind backup restore {name}")
+    return names
+
+
+own_memory_argument = _memory_argument("memory", metavar="ID")
+other_memory_argument = _memory_argument("other", metavar="OTHER_ID")
+maybe_memory_argument = _memory_argument("memory", metavar="[ID]", required=False, default="")
+memories_argument = _memory_argument("memories", metavar="[ID]...", nargs=-1)
+restored_memories_argument = _memory_argument("memories", metavar="[ID]...", nargs=-1, callback=_refuse_backups)
+one_or_more_memories_argument = _memory_argument("memories", metavar="ID...", nargs=-1, required=True)
 
 
 def open_mind() -> Hivemind:
     """Open the store, as seen from the current directory; for an agent only where memory is on."""
     if is_agent_calling() and switch.is_off(os.curdir):
         raise Refused(switch.NOTICE)
-    return Hivemind.open(get_store_name())
+    mind = Hivemind.open(get_store_name())
+    if problem := mind.repository.problem:
+        warn(f"git cannot identify this repository; what you store belongs to its path meanwhile: {problem}")
+    return mind
 
 
 def read_text(text: str | None, what: str = "the text") -> str:
@@ -117,22 +156,29 @@ def read_text(text: str | None, what: str = "the text") -> str:
     return decode_text(sys.stdin.buffer.read(), what)
 
 
-def words_argument(name: str, *, required: bool = True) -> Callable[[Any], Any]:
+def words_argument(name: str, *, required: bool = True, metavar: str | None = None) -> Callable[[Any], Any]:
     """An argument of one or more words, joined by spaces; None where it is left out."""
     # Few people quote a question, and no command that takes one has an argument after it.
     return click.argument(
-        name, nargs=-1, required=required, callback=lambda _ctx, _param, words: " ".join(words) if words else None
-    )
-
-
-def limit_option(default: int | None, meaning: str) -> Callable[[Any], Any]:
-    """An option for the maximum number of results."""
-    return click.option("--limit", type=int, default=default, show_default=default is not None, help=meaning)
+        name, nargs=-1, required=required, metavar=metavar,
+        callback=lambda _ctx, _param, words: " ".join(words) if words else None,
+    )  # fmt: skip
 
 
 def combine(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several options as one decorator."""
     return lambda function: reduce(lambda inner, decorate: decorate(inner), reversed(decorators), function)
+
+
+session_argument = combine(
+    _resolve_with(resolve_session, "session", words_argument("session", required=False, metavar="[SESSION]")),
+    everywhere_option,
+)
+
+
+def limit_option(default: int | None, meaning: str) -> Callable[[Any], Any]:
+    """An option for the maximum number of results."""
+    return click.option("--limit", type=int, default=default, show_default=default is not None, help=meaning)
 
 
 memory_argument = combine(own_memory_argument, everywhere_option)
@@ -156,8 +202,23 @@ when_options = combine(
 
 def confirm(question: str, *, yes: bool) -> None:
     """Ask before going on; a script that wants JSON has nobody to answer, and calling it is its consent."""
-    if not yes and not wants("json"):
-        click.confirm(question, abort=True)
+    if yes or wants("json"):
+        return
+    with expecting_an_answer():
+        is_confirmed = click.confirm(question, err=True)
+    if not is_confirmed:
+        raise click.Abort
+
+
+@contextmanager
+def expecting_an_answer() -> Iterator[None]:
+    """Ask a person meanwhile; a script, which cannot answer, is told the option that answers."""
+    try:
+        yield
+    except click.Abort as error:
+        if sys.stdin.isatty():
+            raise
+        raise InvalidInput("nobody answered; add --yes if you agree") from error
 
 
 def apply_to_memories(

@@ -4,8 +4,11 @@ import difflib
 import inspect
 import os
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from typing import Any, Literal
 
 import click
@@ -38,10 +41,11 @@ MEANINGS = {
     "approve": "accept confirm", "brief": "context", "config": "configure options preferences settings",
     "doctor": "check diagnose health", "edit": "amend change correct modify replace revise update",
     "edit --tags": "tag", "erase": "destroy purge wipe", "explain": "blame describe inspect why", "export": "dump",
-    "forget": "retract", "forget, erase": "del delete drop remove rm", "hub serve": "host server",
+    "forget": "retract", "forget, erase": "del delete drop remove rm", "--help": "help manual usage",
+    "hub serve": "host server",
     "import": "ingest load", "import rules": "sync-files", "import transcripts": "backfill",
     "install": "connect init setup", "learn": "distil", "list": "ls", "log": "changes events history timeline versions",
-    "log --audit": "audit", "log --diff": "diff", "log --receipts": "receipts",
+    "log --audit": "audit", "log --receipts": "receipts",
     "off": "disable mute pause", "on": "enable",
     "recall": "ask find get grep lookup query search", "reject": "decline deny",
     "remember": "add create new note save store write", "repair": "fix recover reindex", "repair --rebuild": "rebuild",
@@ -54,6 +58,9 @@ MEANINGS = {
 SYNONYMS = {word: commands.split(", ") for commands, words in MEANINGS.items() for word in words.split()}
 
 
+MIN_WIDTH = 40
+
+
 class CommandError(click.ClickException):
     """An error as a person sees it: one line, and an exit code."""
 
@@ -62,8 +69,12 @@ class CommandError(click.ClickException):
         self.exit_code = code  # type: ignore[misc]  # click reads it from whatever it catches
 
     def show(self, file: Any = None) -> None:
-        """Print it."""
-        click.echo(f"hivemind: {neutralise(self.message)}", err=True)
+        """Print it, on a terminal without breaking words."""
+        lines = f"hivemind: {neutralise(self.message)}".split("\n")
+        if sys.stderr.isatty():
+            width = max(shutil.get_terminal_size().columns, MIN_WIDTH)
+            lines = [textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in lines]
+        click.echo("\n".join(lines), err=True)
 
 
 class SuggestingChoice(click.Choice[str]):
@@ -72,6 +83,10 @@ class SuggestingChoice(click.Choice[str]):
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """The error message, with a suggestion."""
         return super().get_invalid_choice_message(value, ctx) + did_you_mean(str(value), self.choices)
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        """The choices in one line."""
+        return f"Choose {', '.join(self.choices[:-1])} or {self.choices[-1]}."
 
 
 class UnknownCommand(click.UsageError):
@@ -83,6 +98,26 @@ class CommandGroup(click.Group):
 
     noun = "command"
     """What may stand in the place of a command, for the error message."""
+
+    def __init__(self, *args: Any, default: str = "", **options: Any) -> None:
+        """``default`` is the command that is meant where none is named."""
+        super().__init__(*args, **{"invoke_without_command": bool(default), **options})
+        self.default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, with the default command where none is named."""
+        # A shell that completes a line wants the commands.
+        if self.default and not ctx.resilient_parsing:
+            flags = {name for param in self.get_params(ctx) for name in param.opts}
+            own_args = [*takewhile(flags.__contains__, args)]
+            other_args = args[len(own_args) :]
+            if self.means_default(other_args[0] if other_args else "") and not {"-h", "--help"} & {*own_args}:
+                args = [*own_args, self.default, *other_args]
+        return super().parse_args(ctx, args)
+
+    def means_default(self, word: str) -> bool:
+        """Whether what stands in the place of a command, if anything does, is for the default command."""
+        return not word or word.startswith("-")
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command as click does; an unknown one gets a suggestion."""
@@ -104,7 +139,8 @@ class CommandGroup(click.Group):
         )
         # Without a match in this group, the word may mean a command outside of it.
         path = ctx.command_path if matches else ctx.find_root().command_path
-        return [f"{path} {name}" for name in matches or synonyms]
+        misspelt = difflib.get_close_matches(word.lower(), SYNONYMS, n=1)
+        return [f"{path} {name}" for name in matches or synonyms or SYNONYMS.get("".join(misspelt), [])]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with their summaries."""
@@ -198,6 +234,8 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
         ctx.exit(PIPE_CLOSED)
     except click.Abort as error:
         raise CommandError("stopped; nothing more was done", CHECK_FAILED) from error
+    except click.exceptions.NoArgsIsHelpError:
+        raise
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else ctx.command_path
         hint = "" if isinstance(error, UnknownCommand) else f" See '{where} --help'."
@@ -206,8 +244,9 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
         raise
     except OSError as error:
         # A full disk, a folder in the place of a file, a file of somebody else: the person can mend it, no bug.
-        where = f"{error.filename}: " if error.filename else ""
-        raise CommandError(f"{where}{error.strerror or error}", EXIT_CODES[StoreError]) from error
+        # A missing file without a name is the current folder, which somebody deleted.
+        where = error.filename or ("the current folder" if isinstance(error, FileNotFoundError) else "")
+        raise CommandError(f"{where}: {error.strerror or error}".removeprefix(": "), EXIT_CODES[StoreError]) from error
     except Exception as error:  # a person gets a line, not a stack trace
         if damage := _find_damage(ctx):
             raise CommandError(f"{damage}; run 'hivemind doctor'", EXIT_CODES[StoreError]) from error

@@ -149,7 +149,9 @@ def format_json(value: Any, *, indent: int | None = None, terse: bool = False) -
 def note(text: str) -> None:
     """Print a remark on standard error, so that a pipe gets only the result."""
     if not wants("quiet"):
-        click.echo(click.style(wrap(neutralise(text)), dim=True), err=not isinstance(sys.stdout, Page))
+        margin = " " * (len(text) - len(text.lstrip(" ")))
+        text = wrap(neutralise(text), after=margin)
+        click.echo(click.style(text, dim=True), err=not isinstance(sys.stdout, Page))
 
 
 def warn(text: str) -> None:
@@ -199,6 +201,9 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     short = [column for column in columns if column not in wide]
     screen_width = shutil.get_terminal_size().columns
     room = screen_width - sum(_measure_width(column) + 2 for column in short)
+    if sum(_measure_longest_word(column) + 2 for column in short) - 2 > screen_width:
+        _print_records(short, wide)
+        return
     # On a narrow terminal, the long cells of a row stand below the short ones, a line each.
     is_stacked = bool(short and wide) and room < (NARROWEST_TEXT + 2) * len(wide)
     beside, below = (short, wide) if is_stacked else (columns, [])
@@ -210,11 +215,22 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
                 click.echo(quote(column[place]))
 
 
+def _print_records(short: Sequence[Sequence[str]], wide: Sequence[Sequence[str]]) -> None:
+    """Print a row as a paragraph where not even the short columns fit, so that no id is broken."""
+    for place in range(1, len(short[0])):
+        click.echo(wrap("  ".join(filter(None, (column[place] for column in short))), "", "  "))
+        for column in wide:
+            if column[place]:
+                click.echo(quote(column[place]))
+
+
 def _lay_out_rows(columns: Sequence[Sequence[str]], screen_width: int) -> Iterator[list[str]]:
     """Yield the lines of each row, titles first; where a row is too long, its widest columns are wrapped."""
-    widths = [_measure_width(column) for column in columns]
+    widths, words = [_measure_width(column) for column in columns], [_measure_longest_word(c) for c in columns]
     while sum(width + 2 for width in widths) - 2 > screen_width and max(widths) > 1:
-        widths[widths.index(max(widths))] -= 1
+        # Words are broken only where no column has room between them any more.
+        loose = [index for index, width in enumerate(widths) if width > words[index]] or range(len(widths))
+        widths[max(loose, key=widths.__getitem__)] -= 1
     are_numeric = [all(map(NUMBER.fullmatch, column[1:])) for column in columns]
     for row in zip(*columns, strict=True):
         cells = [_break_cell(cell, width) for cell, width in zip(row, widths, strict=True)]
@@ -226,6 +242,11 @@ def _lay_out_rows(columns: Sequence[Sequence[str]], screen_width: int) -> Iterat
 def _measure_width(cells: Iterable[str]) -> int:
     """The places that the widest cell takes on a terminal; Chinese characters and the like take two."""
     return max(len(cell) + sum(east_asian_width(c) in "FW" for c in cell if c > "\u1000") for cell in cells)
+
+
+def _measure_longest_word(cells: Iterable[str]) -> int:
+    """The places that a column needs so that no word is broken; of a very long word, only those of a sentence."""
+    return min(max((_measure_width([word]) for cell in cells for word in cell.split()), default=0), NARROWEST_TEXT)
 
 
 def _break_cell(cell: str, width: int) -> list[str]:
@@ -308,7 +329,8 @@ def print_history(steps: Sequence[HistoryStep]) -> None:
     text = ""
     for step in steps:
         event = step.event
-        click.echo(f"{format_minute(event.at)}  {format_field(event.actor)} ({event.channel})  {quote_text(step.what)}")
+        heading = f"{format_minute(event.at)}  {format_field(event.actor)} ({event.channel})  {quote_text(step.what)}"
+        click.echo(wrap(heading, "", "    "))
         if step.after.text != text:
             text = step.after.text
             click.echo(quote(text))

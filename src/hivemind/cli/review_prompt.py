@@ -1,5 +1,6 @@
 """The interactive review: a key decides a memory or a group of them, and another key undoes that."""
 
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -118,16 +119,10 @@ class ReviewPrompt:
         return {memory_id for decision in self._decisions for memory_id in decision.memory_ids}
 
     def _group(self, item: ReviewItem) -> list[ReviewItem]:
-        """The undecided proposals of the same origin and kind, this one included."""
-        if not item.is_plain_proposal:
-            return [item]
+        """What is decided together with an item, and not yet."""
         # Computed anew for each question, because what was decided meanwhile must not be decided twice.
         decided_ids = self._decided_ids
-        return [
-            other
-            for other in self._queue
-            if other.is_plain_proposal and other.group == item.group and other.memory.id not in decided_ids
-        ]
+        return [other for other in item.select_group(self._queue) if other.memory.id not in decided_ids]
 
     def _show(self, position: int) -> None:
         """Print a memory with no more than a decision needs, so that a hundred can be read."""
@@ -175,7 +170,11 @@ class ReviewPrompt:
     def _ask(self, choices: Mapping[str, str], position: int) -> str:
         """Read keys until one of them decides; other keys are ignored, so that a slip changes nothing."""
         shown_choices = {**choices, "?": "help"}
-        click.echo(" · ".join(f"{click.style(key, bold=True)} {what}" for key, what in shown_choices.items()))
+        width = sum(len(f"{key} {what} · ") for key, what in shown_choices.items())
+        # A line each where one line is too narrow for all.
+        between = " · " if width <= shutil.get_terminal_size().columns + 3 else "\n"
+        question = between.join(f"{click.style(key, bold=True)} {what}" for key, what in shown_choices.items())
+        click.echo(question)
         while True:
             try:
                 key = self._read_key()
@@ -188,10 +187,13 @@ class ReviewPrompt:
             if key == "?":
                 for name, what in HELP.items():
                     click.echo(f"{click.style(f'{name:>3}', bold=True)}  {what}")
+                click.echo(f"\n{question}")
             elif key == "d" and "d" in choices:
                 item = self._queue[position]
                 for memory in (item.memory, *item.against):
+                    click.echo()
                     print_memory(memory)
+                click.echo(f"\n{question}")
             elif key in choices:
                 return key
 

@@ -13,20 +13,25 @@ from hivemind.cli.arguments import open_mind
 from hivemind.cli.framework import get_store_name
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.hivemind import Hivemind
-from hivemind.model.code import AnchoredCode, SymbolChange
+from hivemind.model.code import AnchoredCode
 from hivemind.model.codec import to_plain
 from hivemind.model.digest import ExplainedConclusion
 from hivemind.model.events import CHANGES
+from hivemind.model.guard import GuardReport
 from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.recall import Receipt
 from hivemind.model.review import Explanation
-from hivemind.model.session import ObservationKind
-from hivemind.model.timestamps import format_minute
+from hivemind.model.session import Observation, ObservationKind
+from hivemind.model.timestamps import format_date, format_minute
 from hivemind.sql import connect
 from hivemind.text.clean import cut_between_words, first_line, neutralise, plural
 from hivemind.text.fence import format_field, quote_line
 
 commands = click.Group()
+MOST_OUTCOMES = 12
+"""Tellings that are listed one by one."""
+LONGEST_STEP = 60
+"""Characters of the command or message that shows what followed."""
 LONGEST_MESSAGE = 600
 """Characters of each message around a conclusion."""
 VECTOR_COLUMN = "embedding"
@@ -54,8 +59,11 @@ def explain(memory: str, everywhere: bool) -> None:
             return
         code = mind.code.behind(explanation.memory)
         place = mind.checkout.label_elsewhere(explanation.memory.repo)
-    value = {**to_plain(explanation), "code": code}
-    output.emit(value, lambda: _print_explanation(explanation, code, place))
+        guard = mind.guards.get(explanation.memory.id, everywhere=everywhere)
+        evidence = [outcome.evidence or "" for outcome in explanation.record.outcomes[:MOST_OUTCOMES]]
+        steps = [mind.sessions.observation(event) for event in evidence]
+    value = {**to_plain(explanation), "code": code, "guard": to_plain(guard)}
+    output.emit(value, lambda: _print_explanation(explanation, code, place, guard, steps))
 
 
 def _print_conclusion(conclusion: ExplainedConclusion) -> None:
@@ -73,8 +81,17 @@ def _print_conclusion(conclusion: ExplainedConclusion) -> None:
     output.note(f"{effect}: hivemind {verb} {shorten_id(line.event)}")
 
 
-def _print_explanation(explanation: Explanation, code: Sequence[AnchoredCode], place: str) -> None:
+def _print_explanation(
+    explanation: Explanation,
+    code: Sequence[AnchoredCode],
+    place: str,
+    guard: GuardReport | None,
+    steps: Sequence[Observation | None],
+) -> None:
     output.print_memory(explanation.memory, place)
+    if guard:
+        acts = f"; acted {plural(guard.acts, 'time')}" if guard.acts else ""
+        output.print_field("guard", f"{guard.guard.answer} at {guard.guard.trigger.summary}; {guard.summary}{acts}")
     if code:
         output.print_heading("Code")
     for anchor in code:
@@ -85,32 +102,57 @@ def _print_explanation(explanation: Explanation, code: Sequence[AnchoredCode], p
     output.print_history(explanation.history)
     output.print_heading("Shown to")
     rows = [
-        [format_minute(line.at), line.actor, _name_question(line.query), str(line.rank), str(line.tokens)]
+        [format_minute(line.at), line.actor, first_line(line.moment), str(line.rank), str(line.tokens)]
         for line in explanation.receipts
     ]
-    output.print_table(["when", "who", "question", "place", "tokens"], rows)
+    output.print_table(["when", "who", "shown at", "place", "tokens"], rows)
     if not rows:
         output.note("Nobody yet.")
+    _print_record(explanation, steps)
 
 
-def _name_question(question: str) -> str:
-    """The beginning of a question; memories that come without one are part of a brief."""
-    return first_line(question) or "in a brief"
+def _print_record(explanation: Explanation, steps: Sequence[Observation | None]) -> None:
+    """Print how often a memory was told, what followed, and whether it still speaks unasked."""
+    record = explanation.record
+    if not record.tellings:
+        return
+    output.print_heading("What followed")
+    output.print_text(f"Told {plural(record.tellings, 'time')} in {plural(record.sessions, 'session')}.")
+    rows = [
+        [
+            format_minute(outcome.at),
+            shorten_id(outcome.session_id),
+            outcome.kind.label,
+            first_line(step.command or step.text or step.file, LONGEST_STEP) if step else "",
+        ]
+        for outcome, step in zip(record.outcomes, steps, strict=False)
+    ]
+    output.print_table(["told", "session", "what followed", "as seen in"], rows)
+    if len(record.outcomes) > MOST_OUTCOMES:
+        output.note(f"and {len(record.outcomes) - MOST_OUTCOMES:,} more; --json has all")
+    if not rows:
+        output.note("The log does not show what followed.")
+    if record.quiet_since:
+        output.note(
+            f"Three sessions were told this, and none shows that it was used. Since {format_date(record.quiet_since)}"
+            " it is told only when asked, or where its file, command or error comes up."
+            f" To have it told again: hivemind verify {shorten_id(explanation.memory.id)}"
+        )
 
 
 def _print_code_change(code: AnchoredCode) -> None:
     advice = ". Verify before acting." if code.staleness.must_verify else ""
-    label = "" if code.staleness.change is SymbolChange.GONE else f"{code.staleness.anchor.label}: "
-    text = output.wrap(neutralise(f"{label}{code.staleness.text}{advice}"))
+    text = output.wrap(neutralise(f"{code.staleness.anchor.label}: {code.staleness.text}{advice}"))
     click.echo(click.style(text, fg="yellow") if advice else text)
     if code.then != code.now:
-        output.print_diff(code.then, code.now, f"when it was stored ({code.staleness.anchor.commit[:8]})", "now")
+        commit = code.staleness.anchor.commit[:8]
+        output.print_diff(code.then, code.now, f"when it was stored{f' ({commit})' if commit else ''}", "now")
 
 
 @commands.command("log")
-@click.argument("memories", metavar="[ID]...", nargs=-1, shell_complete=arguments.complete_memory_id)
-@click.option("--diff", is_flag=True, help="What changed from version to version; of two memories, the difference.")
-@click.option("--subject", default="", help="Every value a subject has had, such as deploy-target or REQ-12.")
+@arguments.memories_argument
+@click.option("--diff", is_flag=True, help="Show what changed from version to version, or between two memories.")
+@click.option("--subject", default="", help="Every value that a subject has had, such as REQ-12.")
 @click.option("--audit", is_flag=True, help="Only changes: who changed what.")
 @click.option("--verify", is_flag=True, help="Check the chain of the log; the exit code is 1 if it was tampered with.")
 @click.option("--receipts", is_flag=True, help="Which memories were shown to whom, and why.")
@@ -127,12 +169,7 @@ def log(
     \b
     hivemind log                           all entries, newest first
     hivemind log 3f9a2c1e                  the versions of a memory
-    hivemind log 3f9a2c1e --diff           what changed from version to version
     hivemind log 3f9a2c1e 5b2e91aa --diff  the difference of two memories
-    hivemind log --subject REQ-12          every value of a subject
-    hivemind log --audit                   who changed what
-    hivemind log --verify                  whether the log was tampered with
-    hivemind log --receipts                what was shown to whom
     """
     is_one_mode = sum([diff, bool(subject), audit, verify, receipts]) <= 1
     _require(is_one_mode, "--diff, --subject, --audit, --verify and --receipts exclude each other; choose one")
@@ -224,8 +261,10 @@ def _list_entries(mind: Hivemind, memory: str, limit: int, before: int, *, is_au
 
 def _print_entries(rows: Iterable[Sequence[str]]) -> None:
     """Print two lines for each entry; one line would not fit a terminal."""
-    for position, when, who, what, *about in rows:
-        output.print_text(f"{position:>5}  {when}  {what}  by {who}")
+    for position, when, who, fact, *about in rows:
+        # Scripts get the name of the fact, people its words: "memory rolled back".
+        what = fact.replace(".", " ").replace("_", " ")
+        click.echo(output.wrap(neutralise(f"{position:>5}  {when}  {what} by {who}"), "", " " * 7))
         if any(about):
             click.echo(output.wrap(quote_line("  ".join(filter(None, about))), " " * 7, " " * 17))
 
@@ -259,8 +298,8 @@ def _list_receipts(mind: Hivemind, memory: str, session: str, limit: int, *, eve
 
 def _print_receipts(receipts: Sequence[Receipt], texts: Mapping[MemoryId, str]) -> None:
     """Print receipts under the questions that they answered."""
-    for (at, who, question), group in groupby(receipts, key=lambda r: (format_minute(r.at), r.actor, r.query)):
-        output.print_heading(f"{at}  {who}  {_name_question(question)}")
+    for (at, who, moment), group in groupby(receipts, key=lambda r: (format_minute(r.at), r.actor, r.moment)):
+        output.print_heading(f"{at}  {who}  {first_line(moment)}")
         rows = [
             [str(r.rank), shorten_id(r.memory_id), f"{r.tokens}", texts.get(r.memory_id, "(erased)"), r.why]
             for r in group
@@ -273,7 +312,7 @@ def _print_receipts(receipts: Sequence[Receipt], texts: Mapping[MemoryId, str]) 
 def sql(statement: str) -> None:
     """Query memories with SQL, read-only.
 
-    Views: agent_memory, traces, sessions, tool_outputs, receipts. Nothing can be changed this way.
+    Views: agent_memory, traces, sessions, tool_outputs, prompts, messages, receipts.
 
     \b
     hivemind sql "SELECT kind, count(*) FROM agent_memory GROUP BY kind"

@@ -1,5 +1,6 @@
 """``hivemind status``, ``doctor``, ``backup``, ``repair`` and ``quarantine``: the state of the store."""
 
+import shutil
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -16,9 +17,10 @@ from hivemind.maintenance import recovery
 from hivemind.model.codec import to_plain
 from hivemind.model.events import SessionExamined
 from hivemind.model.ids import shorten_id
+from hivemind.model.outcomes import OutcomeKind
 from hivemind.model.recall import Spent
 from hivemind.model.scope import Repository
-from hivemind.model.status import Stats, StatusReport
+from hivemind.model.status import NextStep, Stats, StatusReport
 from hivemind.model.timestamps import format_minute
 from hivemind.sessions import quarantine
 from hivemind.text.clean import first_line, plural
@@ -26,7 +28,7 @@ from hivemind.text.clean import first_line, plural
 commands = click.Group()
 TOKEN_COUNTS = {
     **{name: name for name in ("briefs", "prompts", "actions", "recalls")},
-    "told_before": "again", "not_looked_up": "spared", "unasked_tokens": "unasked", "asked_tokens": "asked",
+    "unasked_tokens": "unasked", "asked_tokens": "asked",
 }  # fmt: skip
 """The counts that fit 80 columns, and their titles; JSON has the rest."""
 MANY_UNEMBEDDED = 32
@@ -42,10 +44,7 @@ def status(counts: bool, tokens: bool, learning: bool) -> None:
 
     \b
     hivemind
-    hivemind status --json
     hivemind status --counts
-    hivemind status --tokens
-    hivemind status --learning
     """
     if counts + tokens + learning > 1:
         raise InvalidInput("--counts, --tokens and --learning exclude each other; choose one")
@@ -63,25 +62,31 @@ def status(counts: bool, tokens: bool, learning: bool) -> None:
 
 
 def _print_status(report: StatusReport, repository: Repository) -> None:
+    """Print what matters now first: what memory did, and what to do next."""
+    if report.week:
+        click.echo(output.wrap(f"{report.week[0].removesuffix('.')} in the last seven days."))
+    elif not (report.memories or report.last_session):
+        click.echo(output.wrap("Nothing is stored here yet. Begin with one of these:"))
+    for step in report.next:
+        _print_step(step)
+    click.echo()
     counts = " · ".join(f"{count:,} {status}" for status, count in report.memories)
     elsewhere = f"{report.elsewhere:,} in other repositories" if report.elsewhere else ""
     output.print_field("store", f"{report.store}  {report.bytes / 1e6:.1f} MB")
-    kind, _, commit = repository.id.partition(":")
+    kind, _, place = repository.id.partition(":")
     # A commit id means nothing to people, so the folder's name stands before it.
-    output.print_field(
-        "repository", f"{repository.name} (first commit {commit[:9]})" if kind == "commit" else repository.id
-    )
+    output.print_field("repository", f"{repository.name} (first commit {place[:9]})" if kind == "commit" else place)
     if report.is_off:
         output.print_text("memory is off in this repository: hivemind on")
     output.print_field("memories", " · ".join(filter(None, [counts or "none here yet", elsewhere])))
     output.print_field("agents", ", ".join(report.connected) or "none connected")
     if last := report.last_session:
-        output.print_field(
-            "last session", f"{last.agent}, {format_minute(last.last_seen_at)}: {first_line(last.task, 60)}"
-        )
+        task = f": {first_line(last.task, 60)}" if last.task else ""
+        output.print_field("last session", f"{last.agent}, {format_minute(last.last_seen_at)}{task}")
     output.print_field("to review", plural(report.waiting, "memory") if report.waiting else "none")
     if report.linked or report.unlinked:
-        unlinked_text = f", {report.unlinked:,} that seem to name code are not" if report.unlinked else ""
+        verbs = "seems to name code but is not" if report.unlinked == 1 else "seem to name code but are not"
+        unlinked_text = f", {report.unlinked:,} {verbs}" if report.unlinked else ""
         output.print_field("code", f"{plural(report.linked, 'memory')} linked{unlinked_text}")
     stale_text = f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none"
     unread_text = "; the rest of the code is being read in the background" if report.is_code_behind else ""
@@ -91,9 +96,15 @@ def _print_status(report: StatusReport, repository: Repository) -> None:
         output.print_field("vectors", f"{report.embedded:,} of {plural(total, 'passage')}; the rest are found by words")
     if report.quarantined:
         output.print_field("quarantine", f"{plural(report.quarantined, 'item')} that could not be read")
-    output.print_heading("Next")
-    for step in report.next:
-        output.print_text(f"  {step.command:<30}{step.why}")
+    if report.week[1:]:
+        output.print_field("this week", " ".join(report.week[1:]))
+
+
+def _print_step(step: NextStep) -> None:
+    """Print a command and why to run it; on a narrow terminal the reason stands below."""
+    line = f"  {step.command:<26}{step.why}"
+    is_narrow = output.on_terminal() and len(line) > shutil.get_terminal_size().columns
+    click.echo(f"  {step.command}\n{output.wrap(step.why, '    ', '    ')}" if is_narrow else line)
 
 
 def _emit_counts(stats: Stats) -> None:
@@ -104,6 +115,12 @@ def _emit_counts(stats: Stats) -> None:
         f" with {plural(stats.observations, 'observation')} · {plural(stats.events, 'log entry')}"
         f" · {stats.bytes / 1e6:.1f} MB"
     )
+    if stats.outcomes:
+        # Those that the log does not show come last, whatever their number.
+        in_order = sorted(stats.outcomes, key=lambda row: row[0] == OutcomeKind.UNKNOWN)
+        total = sum(count for _, count in stats.outcomes)
+        counts = " · ".join(f"{count:,} {kind}" for kind, count in in_order)
+        summary += f"\nWhat followed {plural(total, 'telling')}: {counts}"
     output.emit_rows(stats, ["scope", "kind", "status", "memories"], rows, after=summary, if_empty=summary)
 
 
@@ -118,12 +135,9 @@ def _emit_tokens(sessions: Sequence[Spent]) -> None:
     reused_count = sum(session.not_looked_up for session in sessions)
     after = (
         f"{plural(total, 'token')} in {plural(len(rows), 'session')}\n"
-        f"again: {plural(again, 'memory')} that an earlier session had been shown too\n"
-        f"spared: {reused_count:,} of these came unasked, and the session did not search for them again"
+        f"{plural(again, 'memory')} had been shown to an earlier session too;"
+        f" {reused_count:,} of these came unasked, and the session did not search for them again"
     )
-    if fixes := sum(session.fixes for session in sessions):
-        failed_again = sum(session.failed_again for session in sessions)
-        after += f"\nKnown fixes were shown after {plural(fixes, 'failure')}; {failed_again:,} of them happened again"
     output.emit_rows(sessions, columns, rows, after=after, if_empty="Nothing was shown yet.")
 
 
@@ -163,15 +177,12 @@ def doctor(quick: bool) -> None:
 class BackupGroup(CommandGroup):
     """Takes the file to write in the place of a command; without either, writes a copy beside the store."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does, with ``create`` where no command is given."""
-        first = next((word for word in args if not word.startswith("-")), "")
-        if first not in self.commands and not {"-h", "--help"} & set(args):
-            args = ["create", *args]
-        return super().parse_args(ctx, args)
+    def means_default(self, word: str) -> bool:
+        """Whether it is no command."""
+        return word not in self.commands
 
 
-@commands.group("backup", cls=BackupGroup)
+@commands.group("backup", cls=BackupGroup, default="create")
 def backup() -> None:
     """Back up the store while it is in use, and restore a backup.
 
@@ -199,8 +210,7 @@ def create_backup(file: str) -> None:
 @backup.command("list")
 def list_backups() -> None:
     """List the backups beside the store."""
-    with open_mind() as mind:
-        backups = mind.maintenance.backups()
+    backups = recovery.list_backups(get_store_name())
     rows = [
         [Path(copy.file).name, plural(copy.entries, "log entry") if copy.entries else "unreadable"] for copy in backups
     ]
@@ -218,7 +228,7 @@ def restore_backup(file: str, yes: bool) -> None:
     \b
     hivemind backup restore /mnt/usb/memory.db
     """
-    confirm(f"Replace the store with {file}?", yes=yes)
+    confirm(f"Replace the store with {recovery.find_backup(file, get_store_name())}?", yes=yes)
     with output.progress("Restoring"):
         result = recovery.restore_backup(file, get_store_name())
     exclusions = f"; {result.kept_out:,} newer erasures and rejections kept" if result.kept_out else ""
@@ -259,7 +269,7 @@ def repair(rebuild: bool) -> None:
 
 @commands.command("quarantine")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option("--retry", is_flag=True, help="Read what hooks left again; what still cannot be read stays.")
+@click.option("--retry", is_flag=True, help="Read again what hooks left.")
 @click.option("--discard", is_flag=True, help="Delete items.")
 @click.option("--all", "everything", is_flag=True, help="With --discard: all items.")
 def inspect_quarantine(ids: tuple[str, ...], retry: bool, discard: bool, everything: bool) -> None:

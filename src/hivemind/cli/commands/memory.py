@@ -19,12 +19,10 @@ commands = click.Group()
 @commands.command("remember")
 @arguments.words_argument("text", required=False)
 @arguments.scope_option
-@arguments.enum_option("--kind", among=Kind, help="Kind of memory; without it, the words of TEXT tell it.")
+@arguments.enum_option("--kind", among=Kind, help="Kind of memory; by default guessed from TEXT.")
 @arguments.tags_option
-@click.option("--subject", default="", help="What it is the current value of, such as deploy-target or REQ-12.")
-@click.option(
-    "--replaces", multiple=True, metavar="ID", shell_complete=arguments.complete_memory_id, help="Memory it replaces."
-)
+@click.option("--subject", default="", help="Topic whose current value this is, such as deploy-target or REQ-12.")
+@arguments.memories_option("--replaces", "Memory it replaces; may be repeated.")
 @arguments.when_options
 @click.option(
     "--link", "links", multiple=True, metavar="CODE", help="Code it is about: a path, PATH::SYMBOL or module.name."
@@ -160,7 +158,7 @@ def show(memory: str, everywhere: bool) -> None:
 @arguments.memory_argument
 @click.argument("text", required=False, default="")
 @arguments.enum_option("--kind", among=Kind, help="Kind of memory.")
-@click.option("--subject", default="", help="What it is the current value of.")
+@click.option("--subject", default="", help="Topic whose current value this is.")
 @arguments.when_options
 @click.option("--confidence", type=float, help="How sure it is, from 0 to 1.")
 @click.option("--reason", default="", help="Why it changed.")

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +11,7 @@ from hivemind.cli import arguments, output
 from hivemind.cli.arguments import open_mind
 from hivemind.cli.framework import CommandGroup, wants
 from hivemind.cli.review_prompt import ReviewPrompt
-from hivemind.errors import InvalidInput, NotFound
+from hivemind.errors import AccessRevoked, InvalidInput, NotFound, Refused, Unavailable
 from hivemind.hivemind import Hivemind
 from hivemind.model.erasure import Erasure, Mention, Mentions, MentionSort
 from hivemind.model.ids import shorten_id
@@ -39,9 +38,9 @@ ENTRY_ID_LENGTH = 18
 def review(ctx: click.Context, only_list: bool, older: bool, limit: int, everywhere: bool) -> None:
     """Review pending memories: proposals, disputes, changed code.
 
-    A key decides one memory, a capital letter all that are like it, and u undoes the last decision. Proposals that are
-    likely to be used most come first. Those that nobody has looked at for 30 days leave the queue; --all lists them.
-    For scripts: 'hivemind review --json', then 'hivemind approve', 'reject' or 'forget'.
+    A key decides one memory, a capital letter all of its origin and kind, and u undoes the last decision. Proposals
+    that nobody has looked at for 30 days leave the queue; --all lists them. For scripts: 'hivemind review --json', then
+    'hivemind approve', 'reject' or 'forget'.
 
     \b
     hivemind review
@@ -74,10 +73,10 @@ def _print_queue(queue: Sequence[ReviewItem]) -> None:
 
 @review.command("dispute")
 @arguments.memory_argument
-@click.argument("other", metavar="OTHER_ID", shell_complete=arguments.complete_memory_id)
+@arguments.other_memory_argument
 @click.option("--reason", default="", help="Why they cannot both be true.")
 def dispute(memory: str, other: str, **options: Any) -> None:
-    """Mark two memories as contradictory, to be settled in review.
+    """Mark two memories as contradictory; review settles them.
 
     \b
     hivemind review dispute 3f9a2c1e 5b2e91aa --reason "the port cannot be both"
@@ -89,7 +88,7 @@ def dispute(memory: str, other: str, **options: Any) -> None:
 
 @review.command("settle")
 @arguments.memory_argument
-@click.argument("other", metavar="OTHER_ID", shell_complete=arguments.complete_memory_id)
+@arguments.other_memory_argument
 @arguments.reason_option
 def settle(memory: str, other: str, **options: Any) -> None:
     """End the dispute of two memories that are both true.
@@ -119,40 +118,21 @@ def promote(memory: str, file: str, skill: bool, yes: bool) -> None:
     hivemind review promote 3f9a2c1e --to AGENTS.md
     hivemind review promote 3f9a2c1e --skill
     """
-    if skill:
-        _promote_as_skill(memory, yes=yes)
-        return
     with open_mind() as mind:
-        path, before, after = mind.review.promote(memory, file)
-    if before == after:
-        output.note(f"{file} has it already.")
-        return
-    if not wants("json"):
-        output.print_diff(before, after, file, file)
-    if not yes:
-        click.confirm(f"Write {file}?", abort=True, err=True)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(after, "utf-8")
-    output.emit({"file": str(path), "before": before, "after": after}, f"Wrote {file}.")
-
-
-def _promote_as_skill(memory: str, *, yes: bool) -> None:
-    with open_mind() as mind:
-        changes = mind.review.promote_as_skill(memory)
+        changes = mind.review.promote_as_skill(memory) if skill else mind.review.promote(memory, file)
         if not changes:
-            output.note("The skill is there already.")
+            output.note("The skill is there already." if skill else f"{file} has it already.")
             return
-        names = [str(change.path.relative_to(mind.checkout.root)) for change in changes]
+        root = mind.checkout.root.resolve()
+        names = [str(change.path.resolve().relative_to(root)) for change in changes]
         if not wants("json"):
             for change, name in zip(changes, names, strict=True):
                 output.print_diff(change.before or "", change.after or "", name, name)
         if not yes:
             click.confirm(f"Write {' and '.join(names)}?", abort=True, err=True)
-        mind.review.write_skill(changes)
-    output.emit(
-        [{"file": name, "text": change.after} for name, change in zip(names, changes, strict=True)],
-        f"Wrote {' and '.join(names)}.",
-    )
+        mind.review.write(changes)
+    files = [{"file": str(c.path), "before": c.before or "", "after": c.after} for c in changes]
+    output.emit(files if skill else files[0], f"Wrote {' and '.join(names)}.")
 
 
 all_from_option = click.option(
@@ -185,11 +165,9 @@ def _select_proposals(
 @arguments.memories_argument
 @arguments.everywhere_option
 @all_from_option
-# Scripts may still say it; every approval settles the dispute now.
-@click.option("--over", is_flag=True, hidden=True)
 @arguments.reason_option
 @arguments.yes_option
-def approve(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: bool, over: bool, reason: str) -> None:
+def approve(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: bool, reason: str) -> None:
     """Approve proposals, or the side of a dispute that is right.
 
     What contradicts an approved memory is superseded; 'restore' brings it back. If both are true: 'hivemind review
@@ -205,7 +183,7 @@ def approve(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: boo
     arguments.apply_to_memories(Hivemind.approve, "Approved", ids, everywhere=everywhere, reason=reason)
     for memory in superseded_memories:
         remedy = f"Bring it back: hivemind restore {shorten_id(memory.id)}"
-        output.warn_about_memory(f"superseded {output.summarise(memory)}", first_line(memory.text), remedy)
+        output.warn_about_memory(f"superseded {shorten_id(memory.id)}", first_line(memory.text), remedy)
 
 
 @commands.command("reject")
@@ -256,7 +234,7 @@ def forget(memories: tuple[str, ...], **options: Any) -> None:
 
 
 @commands.command("restore")
-@arguments.memories_argument
+@arguments.restored_memories_argument
 @arguments.everywhere_option
 @arguments.reason_option
 def restore(memories: tuple[str, ...], **options: Any) -> None:
@@ -265,9 +243,6 @@ def restore(memories: tuple[str, ...], **options: Any) -> None:
     \b
     hivemind restore 3f9a2c1e
     """
-    for name in memories:
-        if Path(name).is_file():
-            raise InvalidInput(f"{name} is a file; to restore a backup: hivemind backup restore {name}")
     _apply_to_memories_or_conclusion(Hivemind.restore, "Restored", memories, **options)
 
 
@@ -305,9 +280,8 @@ def rollback(
 ) -> None:
     """Undo a batch of learning, such as an import or a session.
 
-    It acts on this repository, and on memories that hold everywhere unless a session in another repository said them;
-    --everywhere includes the other repositories. --batch undoes a batch as a whole. Memories that a person has approved
-    since stay; --also-approved takes them back too.
+    It undoes memories of this repository, and of scope user, except those from sessions elsewhere; --batch undoes a
+    whole batch. Memories that a person approved since stay, unless you add --also-approved.
 
     \b
     hivemind rollback --since 2h --dry-run
@@ -363,7 +337,7 @@ def _format_state(memory: Memory | None) -> str:
 @click.option(
     "--except", "exclusions", multiple=True, metavar="ID", help="With --about: leave this out; may be repeated."
 )
-@click.option("--also", multiple=True, metavar="ID", help="Another memory to erase with it; can be repeated.")
+@arguments.memories_option("--also", "Another memory to erase with it; may be repeated.")
 @arguments.reason_option
 @arguments.dry_run_option
 @arguments.yes_option
@@ -373,10 +347,10 @@ def erase(
 ) -> None:  # fmt: skip
     """Erase a memory and everything derived from it for good.
 
-    The receipt lists each place: done where nothing is left, pending where it is tried again, remains where something
-    still contains it, or out of reach. The exit code is 1 if something is pending or remains. For a memory that is
-    erased already, the receipt is shown again. --about erases everything that contains a name: it searches the whole
-    store, in every repository, and asks first.
+    The receipt says for each place: done, pending (tried again later), remains (something still contains it) or out of
+    reach. The exit code is 1 if something remains, or is pending on this machine. Other machines erase it when they
+    sync. The id of an erased memory shows its receipt again, after an exchange if others had not erased it. --about
+    erases everything that contains a name, in every repository; it asks first.
 
     \b
     hivemind erase 3f9a2c1e --reason "a customer's name"
@@ -392,7 +366,7 @@ def erase(
     if exclusions or dry_run:
         raise InvalidInput("--except and --dry-run go with --about")
     with open_mind() as mind:
-        receipt = None if also else mind.erasures.receipt(memory, everywhere=everywhere)
+        receipt, is_done_here = None if also else mind.erasures.receipt(memory, everywhere=everywhere), True
         if receipt is None:
             targets = [mind.show(target, everywhere=everywhere) for target in (memory, *also)]
             texts = "\n".join(output.quote(target.text, "") for target in targets)
@@ -400,10 +374,26 @@ def erase(
             with output.progress("Erasing"):
                 other_ids = [target.id for target in targets[1:]]
                 receipt = mind.erase(targets[0].id, also=other_ids, reason=reason, everywhere=everywhere)
-            if any(target.scope is Scope.TEAM for target in targets):
-                receipt = mind.team.carry(receipt)
-            receipt = mind.devices.carry(receipt)
-    _show_receipt(receipt)
+            is_done_here = receipt.is_complete
+            is_shared = any(target.scope is Scope.TEAM for target in targets)
+            receipt = mind.devices.carry(mind.team.carry(receipt) if is_shared else receipt)
+        elif any(place.state == "pending" for place in receipt.places):
+            _ask_others(mind)
+            receipt = mind.erasures.receipt(memory, everywhere=everywhere) or receipt
+    _show_receipt(receipt, is_done_here=is_done_here)
+
+
+def _ask_others(mind: Hivemind) -> None:
+    """Exchange with other machines and the team, which tells who has carried out an erasure since."""
+    for others, is_joined in ((mind.devices, mind.devices.is_set_up), (mind.team, mind.team.is_logged_in)):
+        try:
+            if is_joined:
+                with output.progress("Asking the others"):
+                    others.sync()
+        except AccessRevoked:
+            raise
+        except (Unavailable, Refused) as error:
+            output.warn(f"this may be out of date: {error}")
 
 
 def _erase_about(about: str, exclusions: tuple[str, ...], reason: str, *, dry_run: bool, yes: bool) -> None:
@@ -422,10 +412,9 @@ def _erase_about(about: str, exclusions: tuple[str, ...], reason: str, *, dry_ru
             receipt = mind.erasures.erase_mentions(
                 about, mentions=mentions, left_out=exclusions, reason=reason, progress=advance
             )  # fmt: skip
-        if mind.team.is_logged_in:
-            receipt = mind.team.carry(receipt)
-        receipt = mind.devices.carry(receipt)
-    _show_receipt(receipt)
+        is_done_here = receipt.is_complete
+        receipt = mind.devices.carry(mind.team.carry(receipt))
+    _show_receipt(receipt, is_done_here=is_done_here)
 
 
 def _show_mentions(mentions: Mentions) -> None:
@@ -469,8 +458,8 @@ def _format_id(mention: Mention) -> str:
     return mention.id[:ENTRY_ID_LENGTH]
 
 
-def _show_receipt(receipt: Erasure) -> None:
+def _show_receipt(receipt: Erasure, *, is_done_here: bool) -> None:
     ids = ", ".join(map(shorten_id, receipt.memories))
     rows = [[place.name, place.state, place.detail] for place in receipt.places]
     output.emit_rows(receipt, [f"erased {ids}", "state", ""], rows)
-    sys.exit(0 if receipt.is_complete else 1)
+    sys.exit(0 if is_done_here and not receipt.has_failed else 1)

@@ -26,7 +26,6 @@ DIGEST_HEADINGS = {
     "Task": Part.TASK, "Then asked for": Part.REQUEST, "Concluded": Part.CONCLUSION, "Failed, then passed": Part.FIX,
     "Dead ends": Part.DEAD_END, "Changed": Part.CHANGE, "Committed": Part.COMMIT, "Open": Part.OPEN,
 }  # fmt: skip
-session_argument = arguments.combine(click.argument("session", default=""), arguments.everywhere_option)
 
 
 @commands.command("brief")
@@ -47,7 +46,7 @@ def brief(prompt: str) -> None:
 
 
 @commands.command("learn")
-@session_argument
+@arguments.session_argument
 @click.option("--with", "agent", metavar="AGENT", help="Ask your own agent instead: claude, codex, gemini or opencode.")
 @arguments.limit_option(1, "With --with: maximum number of sessions to send.")
 def learn(session: str, everywhere: bool, agent: str | None, limit: int) -> None:
@@ -55,9 +54,9 @@ def learn(session: str, everywhere: bool, agent: str | None, limit: int) -> None
 
     Without a session, also what agents have noted on their own since last time.
 
-    --with sends the record of a session, without secrets, to your own agent, which sends it to the provider of its
-    model. The agent gets no tools. What it answers is proposed only if the words it rests on stand in the session.
-    'hivemind status --learning' lists what was sent; the setting learn_with_daily limits it.
+    --with sends the redacted record of a session to your own agent, which sends it to the provider of its model. The
+    agent can change nothing. Hivemind proposes only what quotes words of the session. 'hivemind status --learning'
+    lists what was sent; the setting learn_with_daily limits it.
 
     \b
     hivemind learn
@@ -94,17 +93,14 @@ def _learn_with(agent: str, session: str, limit: int) -> None:
         output.note("Review the proposals: hivemind review")
 
 
-@commands.group("session", cls=CommandGroup, invoke_without_command=True)
-@click.pass_context
-def session_group(ctx: click.Context) -> None:
+@commands.group("session", cls=CommandGroup, default="list")
+def session_group() -> None:
     """List, search, show, replay or resume sessions of agents. Without a command, list them.
 
     \b
     hivemind session
     hivemind session replay --speed 10
     """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_sessions)
 
 
 @session_group.command("list")
@@ -158,7 +154,7 @@ def search_sessions(question: str, **options: Any) -> None:
 
 
 @session_group.command("show")
-@session_argument
+@arguments.session_argument
 def show_session(session: str, everywhere: bool) -> None:
     """Show a session: what it was asked, concluded, changed and left open. Without an id, the last one here.
 
@@ -200,7 +196,7 @@ def _print_line(line: DigestLine) -> None:
 
 
 @session_group.command("replay")
-@session_argument
+@arguments.session_argument
 @click.option("--speed", type=float, default=0, metavar="N", help="Pause as in the session, N times as fast; 0: never.")
 @click.option("--step", is_flag=True, help="Wait for a key after each step.")
 def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
@@ -253,7 +249,7 @@ def _shorten_output(text: str) -> str:
 
 
 @session_group.command("resume")
-@session_argument
+@arguments.session_argument
 def resume(session: str, everywhere: bool) -> None:
     """Print a summary from which another agent can continue. Without an id, of the last session here.
 
@@ -268,7 +264,7 @@ def resume(session: str, everywhere: bool) -> None:
 @session_group.command("prune")
 @arguments.dry_run_option
 def prune(dry_run: bool) -> None:
-    """Delete old observations; what memories rest on stays.
+    """Delete old observations, except sources of memories.
 
     The settings keep_days and keep_megabytes say how much is kept.
 

@@ -29,9 +29,8 @@ def _complete_setting(ctx: click.Context, param: click.Parameter, incomplete: st
 name_argument = click.argument("name", shell_complete=_complete_setting)
 
 
-@commands.group("config", cls=CommandGroup, invoke_without_command=True)
-@click.pass_context
-def config(ctx: click.Context) -> None:
+@commands.group("config", cls=CommandGroup, default="list")
+def config() -> None:
     """Show and change settings and the embedding model. Without a command, list the settings.
 
     The environment overrides the file, the file overrides the default. A repository can only turn memory off.
@@ -41,8 +40,6 @@ def config(ctx: click.Context) -> None:
     hivemind config set recall_limit 8
     HIVEMIND_RECALL_LIMIT=8 hivemind recall "how do we deploy?"
     """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(print_settings)
 
 
 @config.command("list")
@@ -145,11 +142,11 @@ def use(name: str) -> None:
     hivemind config model use none
     """
     with open_mind() as mind:
-        _emit_model(mind.maintenance.use_model(_parse_model(name)))
+        _emit_model(mind.maintenance.use_model("" if name == "built-in" else name))
 
 
 @model.command("catch-up")
-@click.option("--background", is_flag=True, help="At lowest priority, one process at a time, and not on battery.")
+@click.option("--background", is_flag=True, help="At lowest priority, one process at a time.")
 def catch_up(background: bool) -> None:
     """Compute all missing vectors now, of memories and sessions."""
     with open_mind() as mind, progress("Embedding") as advance:
@@ -158,24 +155,6 @@ def catch_up(background: bool) -> None:
         else:
             count = mind.maintenance.catch_up(advance, include_sessions=True)
     emit({"embedded": count}, f"Embedded {plural(count, 'passage')}.")
-
-
-@model.command("compare")
-@click.argument("names", nargs=-1, required=True)
-def compare(names: tuple[str, ...]) -> None:
-    """Compare embedding models on your own memories: quality and cost.
-
-    \b
-    hivemind config model compare built-in https://host/v1#name
-    """
-    with open_mind() as mind, progress("Comparing"):
-        comparisons = mind.maintenance.compare_models([_parse_model(name) for name in names])
-    rows = [[result.name, f"{result.found:.3f}", f"{result.milliseconds:.1f}"] for result in comparisons]
-    emit_rows(comparisons, ["model", "finds (MRR)", "ms a text"], rows)
-
-
-def _parse_model(name: str) -> str:
-    return "" if name == "built-in" else name
 
 
 def _emit_model(state: ModelState) -> None:

@@ -15,9 +15,9 @@ commands = click.Group()
 def turn_off() -> None:
     """Turn memory off in this repository.
 
-    Nothing is recorded or learned here any more, and agents are told nothing. What is stored already stays, and you can
-    still search it. The file .hivemind.toml says so; git ignores it on this machine, and a team may commit one instead.
-    Outside git it holds for this folder alone.
+    Hivemind records and learns nothing here any more, and tells agents nothing. What is stored stays, and you can still
+    search it. This writes .hivemind.toml, which git ignores on this machine; a team may commit it instead. Outside git
+    it holds for this folder alone.
     """
     files = switch_file.turn_off(Path.cwd())
     emit(_describe(files), "Memory is off in this repository. Turn it on again: hivemind on")
@@ -27,7 +27,7 @@ def turn_off() -> None:
 def turn_on() -> None:
     """Turn memory on again in this repository.
 
-    This takes the line out of .hivemind.toml, also where a team committed it; agents cannot do that.
+    This takes the line out of .hivemind.toml, also if a team committed it. Agents cannot do that.
     """
     files = switch_file.turn_on(Path.cwd())
     emit(_describe(files), "Memory is on in this repository.")
