@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Never
@@ -51,8 +52,14 @@ def quietly(count: int, total: int) -> None:
     """Ignore progress."""
 
 
+def report_part(progress: Progress, part: int, parts: int) -> Progress:
+    """Return the progress of one of several parts of a work, the first of which is 0, all of the same length."""
+    return lambda count, total: progress(part * total + count, parts * total)
+
+
 LARGEST_NUMBER = 10**9
 """A database can store numbers of 18 digits, and adds to them."""
+REDACTIONS_KEPT = 32
 INDEXING_PAUSE_SECONDS = 60.0
 """A process starts indexing in the background at most this often."""
 
@@ -92,7 +99,8 @@ class Context:
         self.has_waiting_lines = False
         """Whether something is left in the spool that could not be recorded yet."""
         self._indexing_started_at = -math.inf
-        self.factory = EventFactory(writer=author, clock=clock, redact=redact)
+        # Receipts repeat the same few reasons.
+        self.factory = EventFactory(writer=author, clock=clock, redact=lru_cache(REDACTIONS_KEPT)(redact))
         self.checkout = checkout
 
     @property
@@ -133,7 +141,7 @@ class Context:
 
     def index_if_behind(self) -> None:
         """Index the working tree in the background if an answer needed more of it than could be read in time."""
-        is_due = self.checkout.is_code_behind and monotonic() - self._indexing_started_at > INDEXING_PAUSE_SECONDS
+        is_due = self.checkout.has_code_work and monotonic() - self._indexing_started_at > INDEXING_PAUSE_SECONDS
         if is_due and self.store.directory and not self.checkout.index.is_being_refreshed():
             self._indexing_started_at = monotonic()
             tree = str(self.checkout.root.absolute())
@@ -255,6 +263,9 @@ class Context:
     def _resolve(self, memory_id: str, sight: Visibility) -> MemoryId:
         # People paste ids from tables, with spaces and in capitals.
         prefix = check_text(memory_id, "an id").strip().lower()
+        # Every id begins with nothing, so a script's unset variable would mean the only memory there is.
+        if not prefix:
+            raise InvalidInput("an id is empty; 'hivemind list' shows what there is")
         try:
             return memories.resolve_id(self.store.db, prefix, sight)
         except NotFound as error:

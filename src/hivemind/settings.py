@@ -16,7 +16,7 @@ from typing import Any
 from hivemind.errors import InvalidInput, did_you_mean
 from hivemind.model.dataclass import dataclass
 from hivemind.paths import data_directory
-from hivemind.system import open_private
+from hivemind.system import replace_file
 
 CONFIG_FILE = "config.toml"
 FILE_ONLY = frozenset({"agents_may_review", "agents_may_look_everywhere", "believed"})
@@ -64,7 +64,7 @@ class Settings:
     prompt_tokens: int = _define(400, "Maximum number of tokens added to a prompt; 0 adds nothing.")
     unasked: str = _define(
         "all",
-        "What an agent is told without asking: `all` for memories and what earlier sessions and commits say, "
+        "What Hivemind tells agents that did not ask: `all` for memories and what earlier sessions and commits say, "
         "`reviewed` for memories alone, or `nothing`.",
         choices=Unasked,
     )
@@ -74,7 +74,7 @@ class Settings:
     )
     actions: str = _define(
         "edits commands failures subagents compactions",
-        "Actions at which an agent is told what concerns them; leave one out to switch it off.",
+        "Actions at which Hivemind tells agents what concerns them; leave one out to switch it off.",
     )
 
     believed: str = _define(
@@ -88,12 +88,14 @@ class Settings:
 
     hear: str = _define(
         "note",
-        "How lasting statements are heard: `note` asks the agent of the session to judge and remember them, `propose` "
-        "leaves it to the detectors alone, `off` hears nothing.",
+        "What happens when you say something that may be meant to last: `note` asks the agent to judge and keep it, "
+        "`propose` leaves it to the detectors, `off` ignores it.",
         choices=Hear,
     )
     announce: bool = _define(
-        True, "Whether you see a line when an agent remembers something, where the client can show one."
+        True,
+        "Whether you see a line when an agent remembers something, and one when a prompt brought it memories, if the "
+        "client can show it.",
     )
     detectors: str = _define(
         "fixes commands corrections decisions",
@@ -101,8 +103,8 @@ class Settings:
     )
     statement_certainty: int = _define(
         65,
-        "Percentage of certainty from which on what a person said is proposed; a lower one proposes more, of which "
-        "fewer are worth keeping.",
+        "Minimum certainty in percent at which Hivemind proposes what a person said; a lower one brings more "
+        "proposals, and more that are not worth keeping.",
     )
     learn_with_daily: int = _define(10, "Maximum number of sessions a day that `learn --with` sends to an agent.")
     keep_days: int = _define(0, "Days to keep observations; 0 keeps them as long as there is room.")
@@ -209,11 +211,7 @@ def write_setting(home: Path, name: str, value: str | int | bool | None) -> None
     other_lines = [line for line in lines if line.split("=")[0].strip() != name]
     new_lines = [] if value is None else [f"{name} = {json.dumps(value, ensure_ascii=False)}"]
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Replaced in one step, so that a crash leaves the old file or the new one.
-    new_file = file.with_suffix(".new")
-    with open(new_file, "w", encoding="utf-8", opener=open_private) as stream:
-        stream.write("\n".join([*other_lines, *new_lines, ""]))
-    new_file.replace(file)
+    replace_file(file, "\n".join([*other_lines, *new_lines, ""]).encode(), is_durable=True)
 
 
 def _suggest_name(name: str) -> str:

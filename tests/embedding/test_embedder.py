@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hivemind.embedding.embedder import END, HEAD_WIDTH, HEADS, LAYERS, MAX_TOKENS, START, Embedder, load_default
+from hivemind.embedding.semantic_index import SemanticIndex
 from hivemind.embedding.tokenizer import Tokenizer
 from hivemind.embedding.weights import MODEL_FILE, SHA256, VERIFIED_SECONDS, Weights
 from hivemind.errors import Unavailable
@@ -117,6 +118,14 @@ def test_a_vector_does_not_depend_on_the_company_it_was_made_in(embedder: Embedd
     alone = [embedder.embed([text])[0] for text in TEXTS]
 
     assert np.array_equal(together, np.stack(alone))
+
+
+def test_threads_give_each_passage_its_own_vector(embedder: Embedder) -> None:
+    index, passages = SemanticIndex(embedder), list(enumerate(TEXTS[:5]))
+
+    assert np.array_equal(index.embed_passages(passages, threads=2), index.embed_passages(passages))
+    assert len(index.embed_passages(passages[:1], threads=2)) == 1
+    assert len(index.embed_passages([], threads=2)) == 0
 
 
 def test_a_long_text_counts_up_to_the_limit_and_no_further(embedder: Embedder) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hivemind.embedding import models
-from hivemind.errors import InvalidInput, Unavailable
+from hivemind.errors import Unavailable
 
 
 class Embeddings(BaseHTTPRequestHandler):
@@ -53,13 +53,3 @@ def test_an_endpoint_that_does_not_answer_is_named(address: str) -> None:
 def test_a_name_that_is_no_model_says_what_can_be_set() -> None:
     with pytest.raises(Unavailable, match="built-in, none or https"):
         models.load("/models/some-folder")
-
-
-def test_models_are_compared_on_memories_of_ones_own(address: str) -> None:
-    texts = [f"memory number {number} says {'x' * number}" for number in range(8)]
-
-    compared = models.compare(f"{address}#small", texts)
-
-    assert 0 < compared.found <= 1
-    with pytest.raises(InvalidInput, match="needs at least 5 memories"):
-        models.compare("", texts[:2])

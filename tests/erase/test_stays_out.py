@@ -537,10 +537,10 @@ def test_an_imprint_holds_no_word_and_differs_from_store_to_store() -> None:
 
 @pytest.mark.parametrize("bent", ["", ":", "0:", "x", "6:zz", "7:" + "0" * 21, "-1:" + "0" * 21, "999999:" + "0" * 21])
 def test_an_imprint_that_is_not_well_formed_finds_nothing_and_harms_nothing(bent: str) -> None:
-    watch = ErasedTextFilter({b"key": [bent, make_imprint(VALUE, b"key")]})
+    text_filter = ErasedTextFilter({b"key": [bent, make_imprint(VALUE, b"key")]})
 
-    assert watch.replace_erased_texts(f"so {VALUE}.") == f"so {MARK}."
-    assert watch.replace_erased_texts(OTHER) == OTHER
+    assert text_filter.replace_erased_texts(f"so {VALUE}.") == f"so {MARK}."
+    assert text_filter.replace_erased_texts(OTHER) == OTHER
 
 
 def test_stores_erased_before_there_were_imprints_still_refuse_the_value(open_mind: Open) -> None:

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from hivemind import Hivemind
-from hivemind.code.links import find_edited_symbols
+from hivemind.code.edited_symbols import find_edited_symbols
 from hivemind.code.parsing import outline
 from hivemind.model.memory import Memory, Status
 from tests.conftest import AGENT, Open, git

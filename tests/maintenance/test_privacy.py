@@ -31,7 +31,7 @@ def work(repository: Path, home: Path) -> None:
     """Do what writes each kind of file."""
     git(repository, "config", "user.name", "Ada")
     (repository / "deploy.py").write_text("def deploy() -> None: ...\n")
-    hook = [sys.executable, "-m", "hivemind.hook", "claude-code", "SessionStart"]
+    hook = [sys.executable, "-m", "hivemind.entrypoints.hook", "claude-code", "SessionStart"]
     for command in (
         ["config", "set", "recall_limit", "7"], ["remember", "deploy in deploy.py runs from main"],
         ["recall", "deploy"], ["code", "index"], ["backup"], ["--store", "acme/api", "remember", "Another store"],

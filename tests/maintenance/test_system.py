@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +34,42 @@ def run_as_windows(home: Path, *commands: list[str], **environ: str) -> list[dic
 def test_a_lock_keeps_others_out_until_it_is_released(tmp_path: Path) -> None:
     path = str(tmp_path / "a.lock")
     script = (
-        "import sys; from hivemind.system import lock_file\nwith lock_file(sys.argv[1], is_waiting=False): print('in')"
+        "import sys; from hivemind.system import FileLock\nwith FileLock(sys.argv[1], is_waiting=False): print('in')"
     )
 
     def try_elsewhere() -> str:
         process = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=False)
         return process.stdout.strip() or process.stderr.splitlines()[-1].partition(":")[0]
 
-    with system.lock_file(path):
+    with system.FileLock(path):
         while_held = try_elsewhere()
 
     assert while_held == "BlockingIOError"
     assert try_elsewhere() == "in"
+
+
+@pytest.mark.parametrize("is_durable", [False, True])
+def test_a_file_is_replaced_by_one_that_only_its_owner_reads(is_durable: bool, tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_bytes(b"old")
+    path.chmod(0o644)
+    with path.open("rb") as opened_before:
+        system.replace_file(path, b"new", is_durable=is_durable)
+
+        assert opened_before.read() == b"old"
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_replaced_leaves_no_other_behind(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.mkdir()
+
+    with pytest.raises(OSError, match="keys"):
+        system.replace_file(path, b"new")
+
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_waiting_for_a_process_ends_with_it_or_with_the_time() -> None:
@@ -54,6 +79,19 @@ def test_waiting_for_a_process_ends_with_it_or_with_the_time() -> None:
     assert not slow.wait(0.05)
     assert quick.wait(60)
     assert slow.wait(60)
+
+
+def test_a_process_that_has_ended_leaves_the_table_when_the_next_one_is_started() -> None:
+    first = system.start_apart([sys.executable, "-c", "pass"])
+    assert first.wait(60)
+    quick = system.start_apart([sys.executable, "-c", "pass"])
+    # Not asked whether it ended, as most processes are not.
+    time.sleep(1)
+    assert system.start_apart([sys.executable, "-c", "pass"]).wait(60)
+
+    assert first.has_ended()
+    assert quick.has_ended()
+    assert quick.wait(0)
 
 
 def test_a_process_that_was_started_apart_keeps_no_stream_of_ours_open(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ from tests.conflicts import find_conflict
         ("http client retries 3 times", "http client retries 5 times now"),
         ("docs are built with Sphinx", "docs are built with MkDocs"),
         ("http timeout 10 s", "timeout for http is 15 s"),
+        ("Uploads are retried after 5 minutes, until version 6 is out", "Uploads are retried after 9 minutes, for now"),
     ],
 )
 def test_what_cannot_both_hold_is_noticed(old: str, new: str) -> None:
@@ -92,6 +93,8 @@ def test_what_cannot_both_hold_is_noticed(old: str, new: str) -> None:
         ("users can upload png", "users can upload svg"),
         ("vpn is needed for ssh", "vpn is needed for kibana"),
         ("Bob owns the payments service", "Bob owns the search service"),
+        ("The job caches images, until version 2 is out", "The page stores unknown fields, until version 6 is out"),
+        ("The importer skips drafts, since the outage in May", "The cache keeps uploads, since the outage in June"),
         (
             "The release notes use one file per change so that nobody has to merge a list that everybody edits",
             "The release notes use a generated page now, which the pipeline publishes whenever a tag is pushed",

@@ -11,14 +11,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from hivemind import Hivemind, Scope
-from hivemind.errors import AmbiguousId, HivemindError, NotFound, Refused
+from hivemind.errors import AmbiguousId, HivemindError, InvalidInput, NotFound, Refused
 from hivemind.mcp import ToolServer
 from hivemind.mcp.protocol import Caller
 from hivemind.model.memory import Memory, Status, Writer
 from hivemind.sessions import spool
 from hivemind.settings import Settings
 from hivemind.viewer import build
-from hivemind.viewer.local import LoginLinks, MindPool, make_site
+from hivemind.viewer.local import MindPool, make_site
 from tests.command_line import run
 from tests.conftest import AGENT, PERSON, Clock, Open, Tally
 
@@ -122,6 +122,17 @@ def test_the_same_verb_reaches_what_is_here(two: Two, open_mind: Open, verb: str
         return
 
     assert BY_ID[verb](here, two.memory.id[:12]) is not None
+
+
+@pytest.mark.parametrize("empty", ["", " \n"])
+@pytest.mark.parametrize("verb", [verb for verb in BY_ID if verb != "log"])
+def test_an_empty_id_never_means_the_only_memory(two: Two, open_mind: Open, verb: str, empty: str) -> None:
+    here = open_mind(two.a)
+
+    with pytest.raises(InvalidInput, match="empty"):
+        BY_ID[verb](here, empty)
+
+    assert here.show(two.memory.id) == two.memory
 
 
 @pytest.mark.parametrize("verb", BY_ID)
@@ -353,10 +364,10 @@ def test_an_agent_on_the_command_line_does_not_cross(two: Two, monkeypatch: pyte
 
 
 def test_pages_of_the_viewer_show_another_repository_only_when_asked(two: Two, home: Path) -> None:
-    links, settings = LoginLinks(), Settings(home=home, person="ada")
+    settings = Settings(home=home, person="ada")
     pool = MindPool(lambda: Hivemind.open(directory=two.b, settings=settings, writer=PERSON))
-    browser = TestClient(build(make_site(8000, b"token", links, "ada", pool)), base_url="http://127.0.0.1:8000")
-    browser.post("/login", data={"code": links.new()}, headers={"origin": "http://127.0.0.1:8000"})
+    browser = TestClient(build(make_site(8000, b"token", {"open"}, "ada", pool)), base_url="http://127.0.0.1:8000")
+    browser.post("/login", data={"code": "open"}, headers={"origin": "http://127.0.0.1:8000"})
 
     elsewhere, unknown = browser.get(f"/memory/{two.memory.id}"), browser.get(f"/memory/{UNKNOWN}")
     across = browser.get(f"/memory/{two.memory.id}?everywhere=1")

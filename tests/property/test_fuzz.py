@@ -17,7 +17,7 @@ from hivemind.code import repository
 from hivemind.errors import InvalidInput
 from hivemind.mcp import protocol
 from hivemind.model.session import Observation, SkippedInput
-from hivemind.sessions import intake, spool
+from hivemind.sessions import intake, spool, spool_reader
 from hivemind.settings import Settings
 from hivemind.transfer import files, rules_files
 from tests.conftest import Open, Tally
@@ -129,7 +129,7 @@ def test_transcripts_of_every_agent(tmp_path: Path, agent: str, lines: list[str]
 def test_spool_lines(tmp_path: Path, line: str) -> None:
     (tmp_path / spool.SPOOL_FILE).write_text(line, errors="replace")
 
-    with spool.take_lines(str(tmp_path)) as lines:
+    with spool_reader.take_lines(str(tmp_path)) as lines:
         seen = list(intake.parse_spool_lines(lines))
 
     assert all(isinstance(one, intake.Arrival | SkippedInput) for one in seen)

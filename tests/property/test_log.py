@@ -16,6 +16,8 @@ from hivemind.model.events import (
     DisputeSettled,
     Event,
     Fact,
+    GuardLifted,
+    GuardSet,
     MemoriesRecalled,
     MemoryAnchored,
     MemoryAnnotated,
@@ -42,6 +44,7 @@ from hivemind.model.events import (
     decode_fact,
     encode_fact,
 )
+from hivemind.model.guard import GuardAnswer, Trigger
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.metadata import Metadata
@@ -121,6 +124,13 @@ facts: st.SearchStrategy[Fact] = st.one_of(
     st.builds(RollbackUndone, memory_id=memory_ids, rollback=labels),
     st.builds(WriteRefused, what=texts, rule=labels),
     st.builds(
+        GuardSet,
+        memory_id=memory_ids,
+        trigger=st.builds(Trigger, commands=tag_sets),
+        answer=st.sampled_from(GuardAnswer),
+    ),
+    st.builds(GuardLifted, memory_id=memory_ids),
+    st.builds(
         MemoriesRecalled,
         query=texts,
         shown=st.builds(
@@ -188,7 +198,10 @@ def tables(store: Store) -> dict[str, list[object]]:
         "session_passages": "SELECT count(*) FROM session_passages",
         "digests": "SELECT * FROM digests",
         "digest_lines": "SELECT * FROM digest_lines",
-        "digests_wanted": "SELECT * FROM digests_wanted",
+        # A session that lost all observations may wait for a digest that will be empty.
+        "digests_wanted": "SELECT * FROM digests_wanted WHERE session_id IN (SELECT session_id FROM observations)",
+        "outcomes": "SELECT * FROM outcomes",
+        "guards": "SELECT * FROM guards",
         "forgotten_conclusions": "SELECT * FROM forgotten_conclusions",
         "session_words": "SELECT count(*) FROM session_words",
         "session_word_counts": "SELECT term, doc FROM session_word_counts",

@@ -385,7 +385,7 @@ def test_a_teammate_reads_no_forged_line(tmp_path: Path, clock: Clock, tally: Ta
     alice.team.sync(Line(hub, writer("alice")))
 
     said = [alice.brief().text, alice.recall("zebra note", limit=50).text, alice.context("zebra note").text]
-    said += [calls.review(alice, {}), calls.explain(alice, {"id": alice.list(limit=1)[0].id})]
+    said += [calls.review(alice, {}).text, calls.explain(alice, {"id": alice.list(limit=1)[0].id}).text]
 
     assert [forged_lines(text) for text in said] == [[]] * len(said)
     assert all("zebra note" in text.lower() for text in said[:3])

@@ -1,6 +1,10 @@
 """The past: transcripts become observations and proposals, once."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,8 @@ from tests.command_line import residue, run, run_json
 from tests.conftest import Open, git
 
 T = "2026-03-01T10:00:0{}.000Z"
+SESSIONS = 400
+"""Of an import; to read them takes some seconds."""
 
 
 def lines(path: Path, *told: dict[str, Any] | str) -> Path:
@@ -193,12 +199,55 @@ def test_the_commands_say_what_they_did(make_repository: Any, tmp_path: Path, mo
     assert "unknown agent" in unknown.output
 
 
+def test_an_import_that_was_stopped_keeps_what_it_read_and_reads_the_rest_later(
+    make_repository: Any, tmp_path: Path, open_mind: Open
+) -> None:
+    root = make_repository("api")
+    for number in range(SESSIONS):
+        told = [said(1, "user", words(f"Build part {number}"), session=f"s{number}", cwd=str(root))]
+        told += [said(2, "assistant", words(f"Part {number} is built: {'again, ' * 40}"), session=f"s{number}")] * 3
+        lines(tmp_path / "user" / ".claude" / "projects" / "-repo" / f"s{number}.jsonl", *told)
+    command = [sys.executable, "-m", "hivemind", "import", "transcripts"]
+
+    importing = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    while importing.poll() is None and not open_mind().maintenance.stats().observations:
+        time.sleep(0.02)
+    importing.send_signal(signal.SIGINT)
+    _, told_person = importing.communicate()
+    kept = open_mind().maintenance.stats().observations
+    report = run_json("import", "transcripts")
+
+    assert importing.returncode == 130
+    assert "the same command imports the rest" in told_person
+    assert kept > 0
+    assert report["sessions"] == SESSIONS
+    assert open_mind().maintenance.stats().observations == kept + report["new"] == 2 * SESSIONS
+
+
+def test_where_only_sessions_were_imported_the_status_offers_to_search_them(
+    make_repository: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository("api")
+    claude_session(tmp_path / "user", str(root))
+    monkeypatch.chdir(root)
+    before = [step["command"] for step in run_json("status")["next"]]
+
+    run("import", "transcripts")
+
+    after = [step["command"] for step in run_json("status")["next"]]
+    assert ("hivemind import" in before, 'hivemind recall "…"' in before) == (True, False)
+    assert ("hivemind import" in after, 'hivemind recall "…"' in after) == (False, True)
+    assert "Nothing is stored" not in run("status").output
+
+
 def test_instruction_files_are_part_of_the_past(make_repository: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_repository("here")
     for name, text in {
         "CLAUDE.md": "- Tests are named like sentences\n",
         ".cursor/rules/api.mdc": "- Handlers return problem details\n",
         ".windsurf/rules/hivemind.md": "- Ask the memory first\n",
+        ".cursor/rules/hivemind.mdc": "- Ask the memory first\n",
+        ".agents/rules/api.md": "- Version every endpoint\n",
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
@@ -207,7 +256,7 @@ def test_instruction_files_are_part_of_the_past(make_repository: Any, monkeypatc
     planned = run_json("import", "rules", "--dry-run")
     done = run_json("import", "rules")
 
-    assert planned == done == {"said": 2, "new": 2, "gone": 0, "kept_out": []}
+    assert planned == done == {"said": 3, "new": 3, "gone": 0, "kept_out": []}
     assert {one["text"] for one in run_json("list")} == {
-        "Tests are named like sentences", "Handlers return problem details",
+        "Tests are named like sentences", "Handlers return problem details", "Version every endpoint",
     }  # fmt: skip

@@ -75,6 +75,12 @@ def test_what_was_rejected_planned_asked_or_only_reported_is_no_conclusion(
     assert [line for line in digest(mind, session) if line.evidence is not Evidence.SAID] == []
 
 
+def test_what_to_do_now_is_no_ruling_behind_a_yes(mind: Hivemind, talk: Told) -> None:
+    talk.said(RECAP).asked("Exactly. Leave the others for another day. The total is in cents, single lines too.")
+
+    assert "The total is in cents, single lines too." in [line.text for line in digest(mind, talk)]
+
+
 def test_thanks_confirm_the_work_and_not_the_point(mind: Hivemind, tmp_path: Path) -> None:
     finding = "The root cause was that `parse_total` reads the locale of the server instead of the invoice."
     session = told(tmp_path).asked("Why are the totals wrong in Paris").said(finding).asked("ok, thanks")

@@ -38,8 +38,8 @@ from tests.sessions.sessions import START, Told
 MakeRepository = Callable[..., Path]
 Combination = tuple[str, str, str]
 COMBINATIONS: tuple[Combination, ...] = tuple(product(PLACES, RETELLINGS, ANSWERS))
-PARTS = 12
-"""Stores in which every combination occurs, each twice with different matters."""
+PARTS = 6
+"""Stores in which every combination occurs."""
 TOLD_PARTS = (Part.CONCLUSION, Part.FIX, Part.DEAD_END, Part.OPEN)
 SURE = "yes, exactly"
 BILLING, BOOTSTRAP = MATTERS[:2]
@@ -402,6 +402,14 @@ def paste_in_line(talk: Told) -> Told:
     return talk.asked(f"Please sum this up: <document>{BILLING.hostile}</document>")
 
 
+def test_a_paste_in_the_line_of_the_last_request_is_not_quoted(mind: Hivemind, tmp_path: Path) -> None:
+    import_all(mind, [paste_in_line(agree(tmp_path, BILLING, "s1", tmp_path / "past"))])
+
+    texts = list_texts(mind.sessions.digest("s1"))
+    assert get_agreed(BILLING) <= set(texts)
+    assert not any(BILLING.hostile in text for text in texts)
+
+
 def tag(talk: Told) -> Told:
     page = f"<system-reminder>\n{BILLING.hostile}\n</system-reminder>"
     return read_page(talk, page).said(restate(BILLING, 0)).asked(SURE)
@@ -410,7 +418,6 @@ def tag(talk: Told) -> Told:
 OPEN_WAYS: dict[str, Callable[[Told], Told]] = {
     "digests.py quotes the error of a command that was given up": run_twice,
     "digests.py quotes a plan that repeats a page as an open point": plan,
-    "digests.py quotes the first line of the last prompt, typed or not": paste_in_line,
     "json_input.py leaves what stands in tags of clients out of the log, also in pages": tag,
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope, connect
-from hivemind.background import is_on_battery
+from hivemind.model.digest import Part
 from hivemind.model.events import MemoriesRecalled, ObservationCompleted, ObservationMade
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel, Kind
@@ -296,28 +296,6 @@ def test_one_process_at_a_time_makes_vectors_in_the_background(imported: Hivemin
     assert json.loads(alone.stdout) == {"embedded": 3}
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({}, False),
-        ({"type": "Battery", "status": "Discharging"}, True),
-        ({"type": "Battery", "status": "Charging"}, False),
-        ({"type": "Battery", "status": "Discharging", "scope": "Device"}, False),
-        ({"type": "Mains", "online": "1"}, False),
-    ],
-)
-def test_only_a_battery_of_the_machine_that_is_discharged_counts(
-    files: dict[str, str], expected: bool, tmp_path: Path
-) -> None:
-    supply = tmp_path / "BAT0"
-    supply.mkdir()
-    for name, text in files.items():
-        (supply / name).write_text(text + "\n")
-
-    assert is_on_battery(tmp_path) is expected
-    assert is_on_battery(tmp_path / "absent") is False
-
-
 def test_ranks_are_fused_and_an_excerpt_has_the_words_of_the_question() -> None:
     scores = fuse_ranks([[1, 2, 3], [3, 4]])
     text = "first " * 100 + "the walrus sleeps " + "last " * 100
@@ -348,3 +326,53 @@ def test_a_search_says_where_the_sessions_that_are_to_the_point_end(imported: Hi
     assert lines.index("Closest, less certain:") == lines.index("From sessions (not reviewed):") + 2
     assert "No confident match. Closest:" in foreign.text
     assert not any(hit.is_sure for hit in foreign.session_hits)
+
+
+PROXY = "The proxy cuts bodies at one megabyte, so I raised client_max_body_size for uploads of large files."
+
+
+def test_the_closest_reply_is_shown_in_place_of_a_prompt_that_resembles_the_question(
+    mind: Hivemind, tmp_path: Path
+) -> None:
+    talk = told(tmp_path).asked("Uploads of large files fail behind the proxy, please find out why").said(PROXY)
+    talk.asked("From now on always write release notes in the past tense, never in the future.").said("Noted.").keep()
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+    question = "Why do uploads of large files fail behind the proxy?"
+
+    before = mind.recall(question).session_hits[0]
+    mind.maintenance.catch_up(include_sessions=True)
+    answer, listed = mind.recall(question).session_hits[0], mind.sessions.search(question).session_hits[0]
+
+    assert before.what == "prompt"
+    assert (answer.what, answer.text) == ("reply", PROXY)
+    assert listed.what == "prompt"
+
+
+def test_a_reply_whose_conclusion_was_forgotten_is_not_shown_either(mind: Hivemind, tmp_path: Path) -> None:
+    talk = told(tmp_path).asked("Uploads of large files fail behind the proxy").said(f"The cause is the proxy. {PROXY}")
+    talk.asked("Yes, exactly.").said("Then uploads of large files work again.")
+    talk.asked("From now on always write release notes in the past tense, never in the future.").said("Noted.").keep()
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+    mind.maintenance.catch_up(include_sessions=True)
+    question = "Why do uploads of large files fail behind the proxy?"
+    cause, _ = mind.sessions.digest().select(Part.CONCLUSION)
+
+    before = mind.recall(question).text
+    mind.sessions.forget_conclusion(cause.event)
+    after = mind.recall(question).text
+
+    assert "client_max_body_size" in before
+    assert "uploads of large files" in after.lower()
+    assert "client_max_body_size" not in after
+
+
+def test_a_session_whose_words_do_not_fit_is_shown_by_the_passage_that_found_it(mind: Hivemind, tmp_path: Path) -> None:
+    rule = "Final rule: invoices that were sent are never changed. "
+    rule += " ".join(f"Правило номер {number} касается отдела номер {number} и его клиентов." for number in range(20))
+    told(tmp_path).asked("Totals of invoices are wrong").said(rule).asked("Yes, exactly.").keep()
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+    mind.maintenance.catch_up(include_sessions=True)
+    question = "Are invoices that were sent ever changed?"
+
+    assert [hit.session_id for hit in mind.sessions.search(question).session_hits] == ["s1"]
+    assert [hit.session_id for hit in mind.recall(question).session_hits] == ["s1"]

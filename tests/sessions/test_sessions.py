@@ -56,6 +56,21 @@ def test_sessions_are_listed_where_they_ran_and_nowhere_else(
         elsewhere.sessions.show("s1")
 
 
+def test_an_import_reports_how_far_it_is_until_all_is_read_and_learned(
+    worked: Told, mind: Hivemind, tmp_path: Path
+) -> None:
+    worked.keep()
+    user = tmp_path / "user"
+    tried_shares: list[float] = []
+    shares: list[float] = []
+
+    mind.sessions.import_transcripts(home=user, dry_run=True, progress=lambda n, of: tried_shares.append(n / of))
+    mind.sessions.import_transcripts(home=user, progress=lambda n, of: shares.append(n / of))
+
+    assert tried_shares == [1.0]
+    assert shares == [0.5, 0.75, 1.0]
+
+
 def test_a_running_sessions_state_can_be_asked_for(worked: Told, mind: Hivemind, tmp_path: Path) -> None:
     worked.keep()
     mind.sessions.import_transcripts(home=tmp_path / "user")

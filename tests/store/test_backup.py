@@ -35,6 +35,19 @@ def test_a_backup_holds_what_was_there_and_is_listed(mind: Hivemind) -> None:
     assert residue(Path(made["file"]).parent, b"Deploys run from main")
 
 
+def test_backups_are_listed_and_restored_when_the_store_no_longer_opens(mind: Hivemind, home: Path) -> None:
+    mind.remember("Deploys run from main")
+    made = run_json("backup")
+    mind.close()
+    (home / "memory.db").write_bytes(b"not a database at all" * 100)
+
+    listed = run_json("backup", "list")
+    run("backup", "restore", Path(listed[0]["file"]).name, "--yes")
+
+    assert [backup["file"] for backup in listed] == [made["file"]]
+    assert is_well()
+
+
 def test_a_backup_made_while_others_write_is_whole(tmp_path: Path, home: Path) -> None:
     writing = subprocess.Popen(
         [sys.executable, "-c", "from hivemind import Hivemind\n"
@@ -78,6 +91,16 @@ def test_restoring_asks_first(mind: Hivemind) -> None:
 
     assert declined.exit_code == 1
     assert len(texts(mind)) == 2
+
+
+def test_a_backup_that_does_not_exist_is_named_before_anybody_is_asked(mind: Hivemind) -> None:
+    mind.remember("The old port is 8080")
+
+    missing = run("backup", "restore", "nothing.db", stdin="y\n")
+
+    assert missing.exit_code == 2
+    assert "Replace" not in missing.output
+    assert "hivemind backup list" in missing.stderr
 
 
 def test_what_was_erased_since_does_not_come_back_from_a_backup_elsewhere(

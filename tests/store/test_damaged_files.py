@@ -33,7 +33,8 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def damage(furnished: Path, pattern: str, most: int) -> Outcome:
     outcome = Outcome()
-    (file,) = furnished.glob(pattern)
+    # Of code indexes the one of the repository; the directory of the tests has one, too.
+    file = max(furnished.glob(pattern), key=lambda file: file.stat().st_mtime)
     name = file.relative_to(furnished).as_posix()
     for place, content in flip_bits(file, most, seed=1):
         try_damage(furnished, name, content, outcome, f"{name}, byte {place}")
@@ -216,12 +217,13 @@ def test_a_folder_where_a_file_belongs_is_named(mind: Hivemind, home: Path, name
     (home / name).unlink(missing_ok=True)
     (home / name).mkdir()
 
-    for command in ("list", "recall deploys", "doctor", "repair", "backup list", "remember more"):
+    for command in ("list", "recall deploys", "doctor", "repair", "remember more"):
         done = run(*command.split(" "))
         assert done.exit_code != 70, done.output
         if name in (FILE, ID_FILE, "config.toml"):
             assert done.exit_code in (1, 2, 5)
             assert name in done.output
+    assert run("backup", "list").exit_code == (2 if name == "config.toml" else 0)
 
 
 def test_a_number_of_twenty_digits_is_refused_with_a_sentence(mind: Hivemind, home: Path) -> None:

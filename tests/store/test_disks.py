@@ -179,7 +179,7 @@ for command in (["remember", "one more"], ["doctor"], ["repair"], ["backup"]):
 """
 READING = """
 import json, subprocess
-from hivemind import hook as hook_file
+from hivemind.entrypoints import hook as hook_file
 from tests.command_line import run
 
 def hook(event, **fields):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind.store.conditions import MAX_MATCHES
+from hivemind.store.database import WordsOfPassage
 from hivemind.store.store import Store
 
 
@@ -13,13 +14,13 @@ from hivemind.store.store import Store
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store.open(tmp_path) as store, store.db.transaction():
         for passage in range(1, MAX_MATCHES + 2):
-            store.db.index.put(passage, text="deploy", parts="", context="", around="")
+            store.db.index.put([WordsOfPassage(passage, "deploy", "", "", "")])
         yield store
 
 
 def test_a_rare_word_is_counted_anew_each_time(store: Store) -> None:
     assert store.db.index.find_unknown(["deploy", "canary"]) == ["canary"]
-    store.db.index.put(90_000, text="canary", parts="", context="", around="")
+    store.db.index.put([WordsOfPassage(90_000, "canary", "", "", "")])
     assert store.db.index.find_unknown(["deploy", "canary"]) == []
     store.db.index.remove(90_000)
     assert store.db.index.find_unknown(["canary", "deploying"]) == ["canary"]

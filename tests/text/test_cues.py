@@ -56,4 +56,4 @@ def test_a_file_outside_the_working_tree_has_no_cue(tmp_path: Path) -> None:
 
     actions = [read_action("claude-code", "PreToolUse", text) for text in (inside, outside)]
 
-    assert [action[2] for action in actions if action] == [["f a.py"], []]
+    assert [action[2] for action in actions if action] == [["f a.py", "gf a.py", "gf *"], []]

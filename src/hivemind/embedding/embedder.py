@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from hivemind.embedding.tokenizer import Tokenizer
-from hivemind.embedding.weights import WORDING_FILE, WORDING_SHA256, ChangedWeights, Floats, ModelTensors, Weights
+from hivemind.embedding.weights import WORDING_FILE, WORDING_SHA256, ChangedWeights, Floats, Weights
 from hivemind.model.dataclass import dataclass
 from hivemind.model.recall import SHIPPED_MODEL
 
@@ -17,8 +17,11 @@ HEADS = 12
 HEAD_WIDTH = 32
 """The shape of this model; other models are loaded by ``models``."""
 
-START, END = 0, 2
-"""The ids of the tokens around every text."""
+START, PADDING, END = 0, 1, 2
+"""The ids of the tokens around every text, and of one that nothing attends to."""
+
+ROWS_AT_ONCE = 4
+"""OpenBLAS multiplies so many rows together, and the rest one by one: 15 tokens take a third longer than 16."""
 
 MAX_TOKENS = 512
 """In tokens, including start and end: the model was trained with positions up to this one."""
@@ -66,7 +69,7 @@ class ShippedModel:
     name = SHIPPED_MODEL
     dimension = HEADS * HEAD_WIDTH
 
-    def __init__(self, weights: ModelTensors) -> None:
+    def __init__(self, weights: Weights | ChangedWeights) -> None:
         """Unpack the layers; embeddings of words stay in the file until a text needs them, which keeps memory small."""
         self._tokenizer = Tokenizer(weights.merges)
         self._words, self._word_scales = weights.read_tensor("words.weight"), weights.read_floats("words.scale")
@@ -96,23 +99,27 @@ class ShippedModel:
         """Return one row for each text: the state of its first token, then the mean of all."""
         rows = np.empty((len(texts), 2 * self.dimension), np.float32)
         for number, text in enumerate(texts):
-            x = self._look_up([START, *self._tokenizer.encode(text, WORDING_TOKENS - 2), END])
+            x, length = self._look_up(text, WORDING_TOKENS)
             for layer in self._layers:
-                x = layer.apply(x, rows=len(x))
-            rows[number] = np.concatenate([x[0], x.mean(axis=0)])
+                x = layer.apply(x, length, rows=len(x))
+            rows[number] = np.concatenate([x[0], x[:length].mean(axis=0)])
         return rows
 
     def _embed(self, text: str) -> Floats:
         *layers, last = self._layers
-        x = self._look_up([START, *self._tokenizer.encode(text, MAX_TOKENS - 2), END])
+        x, length = self._look_up(text, MAX_TOKENS)
         for layer in layers:
-            x = layer.apply(x, rows=len(x))
+            x = layer.apply(x, length, rows=len(x))
         # Only the first token's state is used, so the last layer computes one row.
-        return last.apply(x, rows=1)
+        return last.apply(x, length, rows=1)
 
-    def _look_up(self, ids: list[int]) -> Floats:
+    def _look_up(self, text: str, limit: int) -> tuple[Floats, int]:
+        """Return a row for each token of a text and for some of padding behind them, and how many are the text's."""
+        ids = [START, *self._tokenizer.encode(text, limit - 2), END]
+        length = len(ids)
+        ids += [PADDING] * (-length % ROWS_AT_ONCE)
         words = self._words[ids] * self._word_scales[ids, None]
-        return self._norm.apply(words + self._positions[: len(ids)])
+        return self._norm.apply(words + self._positions[: len(ids)]), length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +158,9 @@ class _Layer:
     feed_forward_out: _Linear
     output_norm: _Norm
 
-    def apply(self, x: Floats, rows: int) -> Floats:
-        """Return the first rows after this layer; each attends to the whole text."""
-        keys_and_values = self.keys_and_values.apply(x).reshape(len(x), 2, HEADS, HEAD_WIDTH)
+    def apply(self, x: Floats, length: int, rows: int) -> Floats:
+        """Return the first rows after this layer; each attends to the whole text, whose rows come first."""
+        keys_and_values = self.keys_and_values.apply(x)[:length].reshape(length, 2, HEADS, HEAD_WIDTH)
         keys, values = keys_and_values.transpose(1, 2, 3, 0)
         # In the order in which they are multiplied; BLAS takes twice as long with the other one.
         keys = np.ascontiguousarray(keys)
@@ -192,12 +199,12 @@ def _compute_double_gelu(x: Floats) -> Floats:
     return y
 
 
-def _load_norm(weights: ModelTensors, name: str) -> _Norm:
+def _load_norm(weights: Weights | ChangedWeights, name: str) -> _Norm:
     return _Norm(weight=weights.read_floats(f"{name}.weight"), bias=weights.read_floats(f"{name}.bias"))
 
 
 def _load_linear(
-    weights: ModelTensors, name: str, squares: Floats, *, first_row: int = 0, factor: float = 1
+    weights: Weights | ChangedWeights, name: str, squares: Floats, *, first_row: int = 0, factor: float = 1
 ) -> _Linear:
     """Fill squares with the rows of a matrix, from this one on, and multiply them with a factor."""
     integers = weights.read_tensor(f"{name}.weight")
@@ -207,7 +214,7 @@ def _load_linear(
     return _Linear(weight=weight, bias=weights.read_floats(f"{name}.bias")[rows])
 
 
-def _load_layer(weights: ModelTensors, name: str, squares: Floats) -> _Layer:
+def _load_layer(weights: Weights | ChangedWeights, name: str, squares: Floats) -> _Layer:
     return _Layer(
         # One matrix in the file; the last layer needs all keys and values, and a single query.
         queries=_load_linear(weights, f"{name}.qkv", squares[:1]),

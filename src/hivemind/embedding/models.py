@@ -1,4 +1,4 @@
-"""Load the embedding model that the setting names, the shipped one or an endpoint, and compare models.
+"""Load the embedding model that the setting names, the shipped one or an endpoint.
 
 An endpoint speaks OpenAI's embeddings protocol; its key is read from HIVEMIND_EMBEDDINGS_KEY. Texts sent to an
 endpoint leave the machine.
@@ -6,9 +6,7 @@ endpoint leave the machine.
 
 import json
 import os
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +14,11 @@ import numpy as np
 from hivemind.embedding import embedder
 from hivemind.embedding.embedder import Embedder
 from hivemind.embedding.weights import Floats
-from hivemind.errors import InvalidInput, Unavailable
+from hivemind.errors import Unavailable
 
 NONE = "none"
 KEY_VARIABLE = "HIVEMIND_EMBEDDINGS_KEY"
 TIMEOUT_SECONDS = 30
-FEWEST_COMPARED = 5
-"""Memories; with fewer, a comparison of models says nothing."""
 
 
 def load(name: str, mark: Path | None = None) -> Embedder:
@@ -73,29 +69,3 @@ class Endpoint:
                 return [row["embedding"] for row in rows]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Unavailable(f"the embeddings endpoint {self._url} did not answer: {error}") from error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelComparison:
-    """The search quality and speed of a model on the memories of this store."""
-
-    name: str
-    found: float
-    """Mean reciprocal rank of memories when the first half of each is the question."""
-    milliseconds: float
-    """Time to embed one text."""
-
-
-def compare(model_name: str, texts: Sequence[str]) -> ModelComparison:
-    """Search for each text by its first half, and return the mean reciprocal rank at which it is found."""
-    if len(texts) < FEWEST_COMPARED:
-        raise InvalidInput(f"comparing models needs at least {FEWEST_COMPARED} memories; found {len(texts)} here")
-    model = load(model_name)
-    start = time.process_time()
-    text_vectors = model.embed(texts)
-    milliseconds = (time.process_time() - start) * 1000 / len(texts)
-    query_vectors = model.embed([text[: max(len(text) // 2, 1)] for text in texts])
-    cosines = query_vectors @ text_vectors.T
-    # Texts with the same cosine as the right one count as better, so that ties do not flatter a model.
-    ranks = (cosines >= np.diagonal(cosines)[:, None]).sum(axis=1)
-    return ModelComparison(name=model.name, found=float((1 / ranks).mean()), milliseconds=milliseconds)

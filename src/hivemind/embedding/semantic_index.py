@@ -54,6 +54,7 @@ class SemanticIndex:
         progress: Callable[[int, int], None] | None = None,
         *,
         include_sessions: bool = False,
+        threads: int = 1,
     ) -> int:
         """Embed at most ``limit`` passages that have no vector yet, and return how many were embedded.
 
@@ -68,13 +69,13 @@ class SemanticIndex:
         have, want = vectors.count(db, self.embedder.name) if progress else (0, 0)
         count = 0
         while count < limit:
-            size = min(BATCH_SIZE, limit - count)
+            size = min(BATCH_SIZE * threads, limit - count)
             rows = vectors.find_missing(db, size)
             if not rows and include_sessions:
                 rows = session_passages.find_missing_vectors(db, size)
             if not rows:
                 break
-            self.store_vectors(db, rows, self.embed_passages(rows))
+            self.store_vectors(db, rows, self.embed_passages(rows, threads))
             count += len(rows)
             if progress:
                 progress(have + count, have + want)
@@ -85,9 +86,21 @@ class SemanticIndex:
         with suppress(StoreUnwritable), db.waiting_at_most(READER_SECONDS):
             self.catch_up(db, limit)
 
-    def embed_passages(self, passages: Sequence[tuple[int, str]]) -> Floats:
+    def embed_passages(self, passages: Sequence[tuple[int, str]], threads: int = 1) -> Floats:
         """Return a vector for the text of each passage; needs no database, so that nothing waits for it."""
-        return self.embedder.embed([name_concepts(text) for _, text in passages])
+        texts = [name_concepts(text) for _, text in passages]
+        # Every second text, because neighbours are of similar length.
+        shares = [texts[first::threads] for first in range(min(threads, len(texts)))]
+        if len(shares) < 2:
+            return self.embedder.embed(texts)
+        # Every recall loads this module and none needs threads, which would take 3 ms to import.
+        from concurrent.futures import ThreadPoolExecutor
+
+        rows = np.empty((len(texts), self.embedder.dimension), np.float32)
+        with ThreadPoolExecutor(len(shares)) as pool:
+            for first, vectors_of_share in enumerate(pool.map(self.embedder.embed, shares)):
+                rows[first::threads] = vectors_of_share
+        return rows
 
     def store_vectors(self, db: Database, passages: Sequence[tuple[int, str]], rows: Floats) -> None:
         """Store the vectors of passages."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,20 +32,6 @@ TYPES = {"I8": "i1", "U8": "u1", "F16": "<f2", "F32": "<f4"}
 """NumPy's names of the types that the file uses."""
 
 Floats = NDArray[np.float32]
-
-
-class ModelTensors(Protocol):
-    """What a model is made of, by name."""
-
-    @property
-    def merges(self) -> list[str]:
-        """The merges of the tokenizer, as "left right", in the order in which they are applied."""
-
-    def read_tensor(self, name: str) -> NDArray[Any]:
-        """Return a tensor as it is stored."""
-
-    def read_floats(self, name: str) -> Floats:
-        """Return a tensor of floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hivemind.code.commit_index import remove_commits
 from hivemind.context import Progress
 from hivemind.erase.plan import Targets, load_ignoring_rollbacks
 from hivemind.erase.receipt import merge_places
-from hivemind.erase.residue import QUARANTINE_FOLDER, list_backups, name_backup
+from hivemind.erase.residue import QUARANTINE_FOLDER, list_backups, name_backup, remove_copies_in_index
 from hivemind.erase.sweep import UNREADABLE_BACKUP, drop_entries, erase, make_erasures
 from hivemind.errors import InvalidInput, StoreError
 from hivemind.model.erasure import ErasedLocation, Erasure, Mention, Mentions, MentionSort
@@ -208,7 +207,7 @@ def find_mentions(
     """
     log_mentions = _search_log(store.db, name, progress)
     mentions = [
-        *_list_memories(store, store.db, log_mentions, name),
+        *_list_memories(store, log_mentions, name),
         *log_mentions.titles.values(),
         *log_mentions.entries,
     ]
@@ -228,21 +227,16 @@ def erase_mentions(
     progress: Progress,
 ) -> Erasure:
     """Erase the chosen mentions, search again, and return one receipt for everything."""
+
+    def list_ids(*sorts: MentionSort) -> list[str]:
+        return [mention.id for mention in mentions if mention.sort in sorts]
+
+    memory_ids = list_ids(MentionSort.MEMORY, MentionSort.VERSION, MentionSort.TRACE)
+    erased_memories = (load_ignoring_rollbacks(store.db, memory_id) for memory_id in memory_ids)
+    entries = map(EventId, list_ids(MentionSort.OBSERVATION, MentionSort.QUESTION, MentionSort.RECORD))
+    targets = Targets(memories=tuple(filter(None, erased_memories)), entries=tuple(entries))
+    receipt = erase(store, factory, targets, reason, home=home)
     ids = {mention.id for mention in mentions}
-    memory_mentions = [
-        mention for mention in mentions if mention.sort in (MentionSort.MEMORY, MentionSort.VERSION, MentionSort.TRACE)
-    ]
-    entry_ids = [
-        EventId(mention.id)
-        for mention in mentions
-        if mention.sort in (MentionSort.OBSERVATION, MentionSort.QUESTION, MentionSort.RECORD)
-    ]
-    erased_memories = [
-        memory for mention in memory_mentions if (memory := load_ignoring_rollbacks(store.db, mention.id))
-    ]
-    receipt = erase(
-        store, factory, Targets(memories=tuple(erased_memories), entries=tuple(entry_ids)), reason, home=home
-    )
     backup_places = [
         place
         for file in list_backups(store)
@@ -251,17 +245,12 @@ def erase_mentions(
     ]
     if backup_places:
         store.checkpoint()
-    quarantine_places = _delete_items(
-        home, [mention.id for mention in mentions if mention.sort is MentionSort.QUARANTINE]
-    )
-    commit_count = remove_commits(home / "index", name.excerpt)
-    commit_places = [
-        ErasedLocation(name="index", state="done", detail=f"copies of commits, removed: {commit_count}")
-    ] if commit_count else []  # fmt: skip
+    quarantine_places = _delete_items(home, list_ids(MentionSort.QUARANTINE))
+    index_places = list(remove_copies_in_index(home, name.excerpt))
     remaining = _report_remaining(find_mentions(store, home, name, progress, kept_ids), ids)
     return replace(
         receipt,
-        places=(*merge_places([*receipt.places, *backup_places]), *quarantine_places, *commit_places, remaining),
+        places=(*merge_places([*receipt.places, *backup_places]), *quarantine_places, *index_places, remaining),
     )
 
 
@@ -306,11 +295,11 @@ def _make_mention(sort: MentionSort, event: Event, excerpt: str, stays: str) -> 
     return Mention(sort=sort, id=event.id, repo=event.repo, at=event.at, excerpt=excerpt, session=session, stays=stays)
 
 
-def _list_memories(store: Store, db: Database, log_mentions: LogMentions, name: NamePattern) -> Iterator[Mention]:
-    current_memories = {memory.id: memory for memory in memories.get_all(db, log_mentions.memories)}
+def _list_memories(store: Store, log_mentions: LogMentions, name: NamePattern) -> Iterator[Mention]:
+    current_memories = {memory.id: memory for memory in memories.get_all(store.db, log_mentions.memories)}
     for memory_id, (event, excerpt) in log_mentions.memories.items():
         # A memory that was rolled back is no longer listed, but its texts are still in the log.
-        memory = current_memories.get(MemoryId(memory_id)) or load_ignoring_rollbacks(db, memory_id)
+        memory = current_memories.get(MemoryId(memory_id)) or load_ignoring_rollbacks(store.db, memory_id)
         current_excerpt = memory is not None and name.excerpt(memory.text)
         if memory is not None and memory.trace:
             sort = MentionSort.TRACE

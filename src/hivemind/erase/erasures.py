@@ -50,7 +50,7 @@ class Erasures:
         receipt = load_receipt(context.store.db, erasure.batch)
         # Its note was lost before it was finished, or somebody has followed its advice since.
         if receipt is None:
-            resumption.finish_by_log(context.store, context.clock, home=context.home)
+            resumption.finish_by_log(context.store, context.clock, context.home)
             return load_receipt(context.store.db, erasure.batch)
         is_open = not receipt.is_complete and context.is_person
         return check_again(context.store, context.factory, receipt, context.home) if is_open else receipt
@@ -92,7 +92,7 @@ class Erasures:
         """Finish erasures that were interrupted or had to wait for a reader of the store, as far as possible now."""
         # One that cannot be finished must not keep the store shut; the doctor tells of it.
         with suppress(StoreError, OSError, *DAMAGE_ERRORS):
-            resumption.finish_erasures(self._context.store, self._context.clock, home=self._context.home)
+            resumption.finish_erasures(self._context.store, self._context.clock, self._context.home)
 
     def count_unfinished(self) -> int:
         """Count the erasures of this machine that are not finished: a plan of them is left, or no receipt recorded."""

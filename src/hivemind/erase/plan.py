@@ -1,8 +1,8 @@
 """The plan of an erasure: what is destroyed, which texts are searched for, and who asked.
 
-It is a file beside the store, saved before the erasure begins, so that after a crash the next opening of the store
-finishes it. The file contains the texts, because once they are gone from the store nothing else could find copies of
-them. It is deleted after the last place was searched. The process that works on it locks it.
+It is saved as a note, a file beside the store, before the erasure begins, so that after a crash the next opening of the
+store finishes it. The note contains the texts, because once they are gone from the store nothing else could find copies
+of them. It is deleted after the last place was searched. The process that works on it locks it.
 """
 
 import hashlib
@@ -18,11 +18,7 @@ from hivemind.erase.quotation import Quotation, list_content_words
 from hivemind.model.codec import from_plain, to_json
 from hivemind.model.dataclass import dataclass
 from hivemind.model.erasure import ErasedLocation
-from hivemind.model.events import (
-    MemoryRemembered,
-    MemoryRevised,
-    MemoryRolledBack,
-)
+from hivemind.model.events import MemoryRemembered, MemoryRevised, MemoryRolledBack
 from hivemind.model.fold import fold_memory
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Memory
@@ -34,7 +30,7 @@ from hivemind.store.database import Database
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.projections import memories, receipts
 from hivemind.store.store import Store
-from hivemind.system import lock_file
+from hivemind.system import FileLock
 
 FEWEST_WORDS_OF_METADATA, FEWEST_WORDS_OF_A_TRACE, SHORTEST_NAME = 3, 4, 8
 """Metadata and parts of a trace are searched for from so many words on, or as a name with digits of so many letters."""
@@ -67,20 +63,6 @@ class ErasurePlan:
     texts: tuple[str, ...] = ()
     places: tuple[ErasedLocation, ...] = ()
     """Places that are already known, such as copies out of our reach."""
-
-
-@dataclass(frozen=True, slots=True)
-class ErasureNote:
-    """A plan and the file that keeps it until it is finished; a hub has no files."""
-
-    file: Path | None
-    plan: ErasurePlan | None
-    """None if the file was damaged."""
-
-    def remove(self) -> None:
-        """Delete the file: nothing is left to do."""
-        if self.file:
-            self.file.unlink(missing_ok=True)
 
 
 def make_plan(store: Store, factory: EventFactory, targets: Targets, reason: str) -> ErasurePlan:
@@ -197,10 +179,10 @@ def _list_outside(erased_memories: list[Memory], quotation: Quotation) -> Iterat
 
 
 @contextmanager
-def save_plan(directory: Path | None, plan: ErasurePlan) -> Iterator[ErasureNote]:
-    """Save a plan to disk while the body runs; a hub has no files and does everything in one transaction."""
+def save_plan(directory: Path | None, plan: ErasurePlan) -> Iterator[Path | None]:
+    """Save a note of a plan and lock it while the body runs; a hub does everything in one transaction instead."""
     if directory is None:
-        yield ErasureNote(None, plan)
+        yield None
         return
     file = directory / ERASURE_PLANS.replace("*", os.urandom(6).hex())
     with _lock(file):
@@ -210,15 +192,15 @@ def save_plan(directory: Path | None, plan: ErasurePlan) -> Iterator[ErasureNote
             content.flush()
             # The plan must be on disk before the first text is erased.
             os.fsync(content.fileno())
-        yield ErasureNote(file, plan)
+        yield file
 
 
-def load_notes(directory: Path) -> Iterator[ErasureNote]:
-    """Load the plans that are unfinished and that no other process is working on; a damaged note has no plan."""
+def load_notes(directory: Path) -> Iterator[tuple[Path, ErasurePlan | None]]:
+    """Load the notes that no other process is working on, with the plan of each; None if the note is damaged."""
     for file in sorted(directory.glob(ERASURE_PLANS)):
         # A locked plan is being finished by another process.
         with suppress(BlockingIOError, FileNotFoundError), _lock(file):
-            yield ErasureNote(file, _decode(file.read_bytes()))
+            yield file, _decode(file.read_bytes())
 
 
 def is_any_locked(directory: Path) -> bool:
@@ -260,7 +242,7 @@ def _lock(plan_file: Path) -> Iterator[None]:
     """Hold the lock of a plan; its file is beside the plan, because Windows deletes no file that is open."""
     lock = plan_file.with_suffix(".lock")
     try:
-        with lock_file(str(lock), is_waiting=False):
+        with FileLock(str(lock), is_waiting=False):
             yield
     finally:
         # While the plan is there, others must find the same lock.

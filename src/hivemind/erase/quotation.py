@@ -103,7 +103,7 @@ class Quotation:
 class ImprintSearch(Quotation):
     """Finds quotations of texts by what is known of them: some texts, and the imprints of all."""
 
-    watch: ErasedTextFilter
+    text_filter: ErasedTextFilter
 
     @property
     def patterns(self) -> list[tuple[str, ...]]:
@@ -112,7 +112,7 @@ class ImprintSearch(Quotation):
 
     def find_runs(self, content: str) -> list[QuotedRun]:
         """The quotations in a content; one that its imprint finds counts as the whole text."""
-        is_found = self.watch.replace_erased_texts(content) != content
+        is_found = self.text_filter.replace_erased_texts(content) != content
         return Quotation.find_runs(self, content) or [QuotedRun(text=-1, start=0, stop=1, of=1)] * is_found
 
     def matches_question(self, question: str) -> bool:

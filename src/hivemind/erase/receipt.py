@@ -7,11 +7,7 @@ from pathlib import Path
 
 from hivemind.errors import StoreError
 from hivemind.model.erasure import ErasedLocation, Erasure
-from hivemind.model.events import (
-    ErasureFinished,
-    Event,
-    MemoryErased,
-)
+from hivemind.model.events import ErasureFinished, Event, MemoryErased
 from hivemind.model.ids import MemoryId
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.timestamps import format_timestamp
@@ -50,17 +46,16 @@ def check_again(store: Store, factory: EventFactory, receipt: Erasure, home: Pat
     """Check the places that a receipt says are left; record and return a new receipt if some are done since."""
     folders = [folder for folder in dict.fromkeys((home, store.directory)) if folder]
     events = [event for memory_id in receipt.memories for event in log.read_events_about(store.db, memory_id)]
-    watch = load_watch(store, events)
-    places = tuple(_check_place(store, folders, receipt, watch, place) for place in receipt.places)
-    if places == receipt.places:
-        return receipt
-    receipt = replace(receipt, places=places)
-    record_receipt(store, factory, receipt)
-    return receipt
+    text_filter = load_text_filter(store, events)
+    places = tuple(_check_place(store, folders, receipt, text_filter, place) for place in receipt.places)
+    checked = replace(receipt, places=places).with_places(store.check_locations(receipt.batch))
+    if checked != receipt:
+        record_receipt(store, factory, checked)
+    return checked
 
 
 def _check_place(
-    store: Store, folders: list[Path], receipt: Erasure, watch: ErasedTextFilter, place: ErasedLocation
+    store: Store, folders: list[Path], receipt: Erasure, text_filter: ErasedTextFilter, place: ErasedLocation
 ) -> ErasedLocation:
     if place.state not in ("remains", "pending") or MARK in place.file:
         return place
@@ -72,7 +67,7 @@ def _check_place(
         if holders:
             return replace(place, holders=tuple(holder for holder in place.holders if holder in holders))
         return replace(place, state="done", detail="erased since", holders=(), file="")
-    if file and place.state == "remains" and _is_edited(file, receipt, watch):
+    if file and place.state == "remains" and _is_edited(file, receipt, text_filter):
         return replace(place, state="done", detail="edited since, and no longer quotes it", file="")
     return place
 
@@ -88,16 +83,16 @@ def _find_holders(store: Store, file: Path | None, holders: tuple[str, ...]) -> 
         return set(holders)
 
 
-def _is_edited(file: Path, receipt: Erasure, watch: ErasedTextFilter) -> bool:
+def _is_edited(file: Path, receipt: Erasure, text_filter: ErasedTextFilter) -> bool:
     """Whether a file was changed after the receipt and its imprint no longer finds the text."""
     changed_at = format_timestamp(datetime.fromtimestamp(file.stat().st_mtime, UTC))
     if changed_at <= receipt.at:
         return False
     text = file.read_bytes().decode("utf-8", "replace")
-    return watch.replace_erased_texts(text) == text
+    return text_filter.replace_erased_texts(text) == text
 
 
-def load_watch(store: Store, events: Iterable[Event]) -> ErasedTextFilter:
+def load_text_filter(store: Store, events: Iterable[Event]) -> ErasedTextFilter:
     """Load a filter that finds the texts of erasures by their imprints."""
     imprints: dict[bytes, list[str]] = {}
     for event in events:

@@ -3,11 +3,11 @@
 import mmap
 import os
 import re
-import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hivemind.code.cache_database import remove_kept_code
 from hivemind.code.commit_index import remove_commits
 from hivemind.erase.quotation import Quotation
 from hivemind.errors import StoreBusy
@@ -17,7 +17,7 @@ from hivemind.store import log
 from hivemind.store.disk_space import FILE as BALLAST
 from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.store import FILE, Store
-from hivemind.system import lock_file
+from hivemind.system import FileLock, replace_file
 from hivemind.text import cues
 
 SPOOL_FILES, QUARANTINE_FOLDER = "spool*", "quarantine"
@@ -57,14 +57,12 @@ def pick_search_pieces(texts: Iterable[str]) -> list[str]:
 
 
 def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iterator[ErasedLocation]:
-    """Remove quotations from the spool, the quarantine and the index of commits, and delete the last error report."""
+    """Remove quotations from the spool, the quarantine and the indexes, and delete the last error report."""
     for directory in directories:
         if (directory / LAST_ERROR).exists():
             (directory / LAST_ERROR).unlink()
             yield ErasedLocation(name=LAST_ERROR, state="done", detail="deleted, because an error report may quote it")
-        if commit_count := remove_commits(directory / "index", quotation.find_runs):
-            detail = f"copies of commits that quoted it, removed: {commit_count}; git still has them"
-            yield ErasedLocation(name="index", state="done", detail=detail)
+        yield from remove_copies_in_index(directory, quotation.find_runs)
         # Recording the erasure deleted them; a hook may have written them again before it was committed.
         cues.discard_files(str(directory))
         for file in filter(Path.is_file, sorted(directory.glob(SPOOL_FILES))):
@@ -72,13 +70,23 @@ def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iter
                 yield ErasedLocation(
                     name=file.name, state="done", detail=f"lines that quoted it, removed: {line_count}"
                 )
-        files = [file for file in sorted((directory / QUARANTINE_FOLDER).rglob("*")) if file.is_file()]
+        files = filter(Path.is_file, sorted((directory / QUARANTINE_FOLDER).rglob("*")))
         quoting_files = [file for file in files if quotation.find_runs(file.read_text("utf-8", "replace"))]
         for file in quoting_files:
             file.unlink()
         if quoting_files:
             detail = f"items that quoted it, removed: {len(quoting_files)}"
             yield ErasedLocation(name=QUARANTINE_FOLDER, state="done", detail=detail)
+
+
+def remove_copies_in_index(home: Path, is_named: Callable[[str], object]) -> Iterator[ErasedLocation]:
+    """Remove the copies of code and commits that the indexes of working trees keep."""
+    if code_count := remove_kept_code(home / "index", is_named):
+        detail = f"copies of code, removed: {code_count}; the code itself stays"
+        yield ErasedLocation(name="index", state="done", detail=detail)
+    if commit_count := remove_commits(home / "index", is_named):
+        detail = f"copies of commits, removed: {commit_count}; git still has them"
+        yield ErasedLocation(name="index", state="done", detail=detail)
 
 
 def check_files(
@@ -162,7 +170,7 @@ def _contains(file: Path, quotation: Quotation, pieces: list[str]) -> bool:
 @contextmanager
 def _lock_spool(directory: Path) -> Iterator[None]:
     try:
-        with lock_file(spool_lock(str(directory)), timeout_seconds=LOCK_SECONDS):
+        with FileLock(spool_lock(str(directory)), timeout_seconds=LOCK_SECONDS):
             yield
     except BlockingIOError as error:
         # The erasure is finished by whoever opens the store next.
@@ -181,8 +189,5 @@ def _remove_quoting_lines(file: Path, quotation: Quotation) -> int:
         if not any(kept_lines) or quotation.find_runs("\n".join(kept_lines)):
             file.unlink()
             return len(lines)
-        new_file = file.with_name(f"{file.name}.{secrets.token_hex(4)}.partial")
-        new_file.touch(mode=0o600)
-        new_file.write_bytes("\n".join(kept_lines).encode("utf-8", "surrogateescape"))
-        new_file.replace(file)
+        replace_file(file, "\n".join(kept_lines).encode("utf-8", "surrogateescape"))
         return len(lines) - len(kept_lines)

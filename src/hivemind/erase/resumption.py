@@ -8,11 +8,11 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from hivemind.erase.plan import BATCH_PREFIX, ErasureNote, ErasurePlan, is_any_locked, load_notes
+from hivemind.erase.plan import BATCH_PREFIX, ErasurePlan, is_any_locked, load_notes
 from hivemind.erase.quotation import ImprintSearch, Quotation
-from hivemind.erase.receipt import load_watch
+from hivemind.erase.receipt import load_text_filter
 from hivemind.erase.sweep import carry_out, load_from_backups
-from hivemind.model.erasure import ErasedLocation, Erasure
+from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import Event, MemoryErased
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Writer
@@ -26,48 +26,40 @@ WITHOUT_TEXT = (
 FROM_BACKUP = "the note with its text was lost; a backup still had the text, and it was searched for by that"
 
 
-def finish_erasures(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> None:
+def finish_erasures(store: Store, clock: Callable[[], datetime], home: Path | None) -> None:
     """Finish the erasures that were interrupted: by their notes, and without one by the log."""
-    damaged_notes = finish_by_notes(store, clock, home=home)
-    finish_by_log(store, clock, home=home)
-    for file in damaged_notes:
-        file.unlink(missing_ok=True)
-
-
-def finish_by_notes(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> list[Path]:
-    """Finish the erasures that a crash interrupted, by their notes; return the notes that are damaged."""
     damaged_notes: list[Path] = []
-    for note in load_notes(store.directory) if store.directory else ():
-        if note.plan is None:
-            damaged_notes += [note.file] if note.file else []
-            continue
-        carry_out(store, make_factory(note.plan, clock), note, note.plan, Quotation.of(note.plan.texts), home)
-    return damaged_notes
+    for note, plan in load_notes(store.directory) if store.directory else ():
+        if plan is None:
+            damaged_notes.append(note)
+        else:
+            carry_out(store, make_factory(plan, clock), plan, Quotation.of(plan.texts), home, note)
+    finish_by_log(store, clock, home)
+    for note in damaged_notes:
+        note.unlink(missing_ok=True)
 
 
-def finish_by_log(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> list[Erasure]:
+def finish_by_log(store: Store, clock: Callable[[], datetime], home: Path | None) -> None:
     """Finish the erasures of this device that have no receipt, with what is left of their texts."""
     # Another process may be between its erasure and its receipt.
     if store.directory is None or is_any_locked(store.directory):
-        return []
-    chains = (store.device, store.chain)
-    unfinished_erasures = log.find_unfinished_erasures(store.db, chains, BATCH_PREFIX)
-    return [_finish(store, clock, batch, events, home) for batch, events in unfinished_erasures.items()]
+        return
+    unfinished_erasures = log.find_unfinished_erasures(store.db, (store.device, store.chain), BATCH_PREFIX)
+    for batch, events in unfinished_erasures.items():
+        _finish(store, clock, batch, events, home)
 
 
-def _finish(store: Store, clock: Callable[[], datetime], batch: str, events: list[Event], home: Path | None) -> Erasure:
+def _finish(store: Store, clock: Callable[[], datetime], batch: str, events: list[Event], home: Path | None) -> None:
     ids = tuple(MemoryId(event.about) for event in events if isinstance(event.fact, MemoryErased))
     texts = load_from_backups(store, ids)
-    place = ErasedLocation(
-        name="note of the erasure", state="outside", detail=FROM_BACKUP if texts else WITHOUT_TEXT
-    )  # fmt: skip
+    place = ErasedLocation(name="note of the erasure", state="outside", detail=FROM_BACKUP if texts else WITHOUT_TEXT)
     first = events[0]
     plan = ErasurePlan(
         batch=batch, at=first.at, actor=first.actor, channel=first.channel, session=first.session,
         memories=ids, texts=tuple(sorted(texts)), places=(place,),
     )  # fmt: skip
-    search = ImprintSearch(Quotation.of(texts).texts, load_watch(store, events))
-    return carry_out(store, make_factory(plan, clock), ErasureNote(None, plan), plan, search, home)
+    search = ImprintSearch(Quotation.of(texts).texts, load_text_filter(store, events))
+    carry_out(store, make_factory(plan, clock), plan, search, home)
 
 
 def make_factory(plan: ErasurePlan, clock: Callable[[], datetime]) -> EventFactory:

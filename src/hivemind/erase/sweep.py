@@ -14,7 +14,6 @@ from pathlib import Path
 
 from hivemind.erase import residue
 from hivemind.erase.plan import (
-    ErasureNote,
     ErasurePlan,
     Targets,
     find_derived,
@@ -29,11 +28,7 @@ from hivemind.erase.quotation import Quotation, QuotedRun
 from hivemind.erase.receipt import record_receipt
 from hivemind.errors import StoreError
 from hivemind.model.erasure import ErasedLocation, Erasure
-from hivemind.model.events import (
-    Event,
-    MemoryErased,
-    ObservationsDropped,
-)
+from hivemind.model.events import Event, MemoryErased, ObservationsDropped
 from hivemind.model.ids import EventId, MemoryId, shorten_id
 from hivemind.model.memory import Channel, Memory, strip_heading
 from hivemind.model.scope import Scope
@@ -78,7 +73,7 @@ def erase(
         disk_space.release(store.directory)
     plan = make_plan(store, factory, targets, reason)
     with save_plan(store.directory, plan) as note:
-        return carry_out(store, factory, note, plan, Quotation.of(plan.texts), home)
+        return carry_out(store, factory, plan, Quotation.of(plan.texts), home, note)
 
 
 def follow_erasure(
@@ -124,10 +119,10 @@ def clean_backups(store: Store, factory: EventFactory, erased_ids: Sequence[str]
 def carry_out(
     store: Store,
     factory: EventFactory,
-    note: ErasureNote,
     plan: ErasurePlan,
     quotation: Quotation,
     home: Path | None,
+    note: Path | None = None,
 ) -> Erasure:
     """Carry out a planned erasure, delete its note and return the receipt; it is recorded in the name of the plan."""
     factory = replace(factory, batch=plan.batch)
@@ -165,8 +160,8 @@ def carry_out(
     receipt = Erasure(memories=plan.memories, at=plan.at, places=(*places, *plan.places), batch=plan.batch)
     record_receipt(store, factory, receipt)
     # Otherwise the next opening of the store tries again.
-    if is_folded:
-        note.remove()
+    if is_folded and note:
+        note.unlink(missing_ok=True)
     return receipt
 
 
@@ -314,7 +309,7 @@ def _clean_copy(
 ) -> Iterator[ErasedLocation]:
     quotations = _find_quotations(copy, quotation, plan.memories)
     entries = _collect_entries(copy, plan, quotations, quotation)
-    is_in_copy = bool(entries or log.find_ids_about(copy, plan.memories))
+    is_in_copy = bool(entries or log.has_entries_about(copy, plan.memories))
     if is_in_copy:
         backup.record(copy, [*events, *drop_entries(factory, entries)])
     remaining = list(_report_remaining(quotations))

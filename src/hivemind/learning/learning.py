@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from hivemind.code import lazy_modules
 from hivemind.code.repository import find_existing_root, is_directory, locate_tree
-from hivemind.context import Context, Progress, quietly
-from hivemind.errors import Refused, Unavailable
+from hivemind.code.staleness import follow_moved
+from hivemind.context import Context, Progress, quietly, report_part
+from hivemind.errors import Refused, StoreBusy, Unavailable
 from hivemind.lazy import LazyModule
 from hivemind.learning import detectors
 from hivemind.learning.proposals import Fate, Outcome, parse_believed, propose
@@ -38,15 +39,19 @@ from hivemind.store.projections import sessions
 from hivemind.store.projections.digests import find_wanted as find_waiting_sessions
 
 if TYPE_CHECKING:
-    from hivemind.learning import lasting_statements, with_agent
+    from hivemind.learning import lasting_statements, review_comments, with_agent
     from hivemind.learning.statement_forms import Judge
-    from hivemind.transfer import notes
+    from hivemind.transfer import forge, notes, review_threads
+    from hivemind.transfer.imports import ReviewReport
 else:
     # Hooks at the start of a session import this module to see whether there is something to learn, and need none of
     # these.
     lasting_statements = LazyModule("learning.lasting_statements")
+    review_comments = LazyModule("learning.review_comments")
     with_agent = LazyModule("learning.with_agent")
+    forge = LazyModule("transfer.forge")
     notes = LazyModule("transfer.notes")
+    review_threads = LazyModule("transfer.review_threads")
 
 BOOKMARK = "distil"
 RECENT = 200
@@ -88,10 +93,11 @@ class Learning:
         report = self.learn_from_resting(self._context.factory, progress)
         # Agents write their notes in sessions, so this is when notes change.
         from_notes = notes.sync_notes(self._context)
-        # And this is when there are new commits.
+        # And this is when there are new commits, and code that moved.
         if self._context.checkout.is_under_git:
-            with suppress(Unavailable):
+            with suppress(Unavailable, StoreBusy):
                 lazy_modules.commit_index.index_commits(self._context)
+                follow_moved(self._context)
         return replace(
             report,
             proposed=report.proposed + from_notes.new,
@@ -126,9 +132,33 @@ class Learning:
         """List which sessions were sent to an agent to learn from, and when, newest first."""
         return tuple(with_agent.list_examinations(self._context))
 
+    def import_reviews(
+        self,
+        pages: Iterable[str | bytes] = (),
+        *,
+        pulls: Sequence[str] = (),
+        since: str = "",
+        dry_run: bool = False,
+        progress: Progress = quietly,
+    ) -> "ReviewReport":
+        """Propose the rules in review comments, given as texts of JSON; without any, gh or glab gets them.
+
+        ``pulls`` are numbers of pull requests, and ``since`` is when their comments begin.
+        """
+        context, begin = self._context, self._context.parse_past(since)
+        encode = context.embedder.encode_wording
+        if encode is None:
+            raise Unavailable("the embedding model, which judges review comments, is not there; run: hivemind doctor")
+        texts = [*pages] or forge.fetch_comments(context.repository, pulls, since=begin, progress=progress)
+        comments = {comment.id: comment for text in texts for comment in review_threads.read_comments(text)}
+        recent = [comment for comment in comments.values() if not begin or comment.written_at >= begin]
+        return review_comments.import_comments(
+            context, recent, lasting_statements.load_judge(encode), dry_run=dry_run, progress=progress
+        )
+
     def _propose_lessons(self, session: Session, proposals: Sequence[Proposal]) -> int:
         outcome = Outcome()
-        batch = f"distil-{derive_id('examine', session.id, self._context.now)[:12]}"
+        batch = f"learn-{derive_id('examine', session.id, self._context.now)[:12]}"
         propose(self._context, replace(self._context.factory, batch=batch), proposals, session.repo, outcome)
         return outcome.count(Fate.NEW)
 
@@ -147,9 +177,9 @@ class Learning:
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
         active = self._find_active()
         resting = [session for session, _ in waiting if session not in active]
-        report = self._learn_from([*self._leave_out_where_off(resting)], factory, progress)
+        report = self._learn_from([*self._leave_out_where_off(resting)], factory, report_part(progress, 0, 2))
         # After learning, which completes sessions from their transcripts.
-        digests.catch_up(self._context, active)
+        digests.catch_up(self._context, active, report_part(progress, 1, 2))
         active_positions = [position for session, position in waiting if session in active]
         with db.transaction():
             projector.set_bookmark(
@@ -196,7 +226,7 @@ class Learning:
             if not self._is_known_fix(proposal, tree) and proposal.sources[0].quote not in judged_quotes
         ]
         anchors = context.checkout.find_proposal_anchors(self._select_unknown(proposals), root, view.make_relative)
-        batch = factory.batch or f"distil-{derive_id('distil', session.id)[:12]}"
+        batch = factory.batch or f"learn-{derive_id('distil', session.id)[:12]}"
         propose(
             context, replace(factory, batch=batch), proposals, session.repo, outcome, anchors=anchors,
             trust=parse_believed(context.settings.believed),
@@ -253,5 +283,7 @@ class Learning:
     def _select_unknown(self, proposals: Iterable[Proposal]) -> Sequence[Proposal]:
         """Keep the proposals that were not made before."""
         return [
-            proposal for proposal in proposals if not log.find_ids_about(self._context.store.db, [proposal.memory_id])
+            proposal
+            for proposal in proposals
+            if not log.has_entries_about(self._context.store.db, [proposal.memory_id])
         ]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import Enum, auto
-from typing import NamedTuple
+from types import MappingProxyType
 
 from hivemind.context import Context
 from hivemind.errors import InvalidInput
@@ -20,13 +20,11 @@ from hivemind.model.memory import Channel, Kind, Memory
 from hivemind.model.scope import Scope
 from hivemind.store import log
 from hivemind.store.event_factory import EventFactory
-from hivemind.store.store import Store
 from hivemind.text.clean import neutralise, validate_text
 
 LONGEST_TEXT = 2000
 FORMER_DETECTORS = ("git-fixes", "git-decisions")
 """Proposals that they made may still wait for review."""
-NO_TRUSTED_DETECTORS: Mapping[str, float] = {}
 
 
 class Fate(Enum):
@@ -37,13 +35,6 @@ class Fate(Enum):
     """It was proposed before, a memory says the same, or a later decision about the same thing was proposed."""
     REFUSED = auto()
     """Its value was rejected, erased or taken back before."""
-
-
-class ProposalResult(NamedTuple):
-    """What becomes of a proposal, and the events that make it so."""
-
-    fate: Fate
-    events: list[Event]
 
 
 class Outcome(Counter[tuple[Fate, str]]):
@@ -61,47 +52,44 @@ def propose(
     repo: str,
     outcome: Outcome,
     *,
-    anchors: Mapping[str, tuple[Anchor, ...]] | None = None,
-    trust: Mapping[str, float] = NO_TRUSTED_DETECTORS,
+    anchors: Mapping[str, tuple[Anchor, ...]] = MappingProxyType({}),
+    trust: Mapping[str, float] = MappingProxyType({}),
 ) -> None:
     """Record proposals, each as a whole; proposing the same twice changes nothing.
 
-    ``anchors`` are by memory id.
+    ``anchors`` are by memory id. A proposal of a detector in ``trust`` that is at least so confident becomes active, of
+    low trust.
     """
 
     def record(proposal: Proposal) -> None:
-        result = make_proposal(
-            context.store, factory, proposal, owner=context.settings.person, repo=repo,
-            minimum_confidences=trust, anchors=(anchors or {}).get(proposal.memory_id, ()),
-        )  # fmt: skip
-        if result.events:
-            context.record(result.events)
-        outcome[result.fate, proposal.detector] += 1
+        own_anchors = anchors.get(proposal.memory_id, ())
+        # A detector without a threshold is never believed.
+        is_believed = proposal.confidence >= trust.get(proposal.detector, math.inf)
+        fate, events = _make_events(context, factory, proposal, repo, own_anchors, is_believed=is_believed)
+        if events:
+            context.record(events)
+        outcome[fate, proposal.detector] += 1
 
     context.store.db.write_in_turns(proposals, record)
 
 
-def make_proposal(
-    store: Store,
+def _make_events(
+    context: Context,
     factory: EventFactory,
     proposal: Proposal,
-    *,
-    owner: str,
     repo: str,
-    minimum_confidences: Mapping[str, float] = NO_TRUSTED_DETECTORS,
-    anchors: tuple[Anchor, ...] = (),
-) -> ProposalResult:
-    """Return the events of a proposal: a derived memory of low trust that waits for review, or none if it came before.
-
-    A proposal of a detector in ``minimum_confidences`` that is at least so confident becomes active, of low trust.
-    """
-    fact = _make_fact(proposal, owner)
-    if log.find_ids_about(store.db, [fact.memory_id]):
+    anchors: tuple[Anchor, ...],
+    *,
+    is_believed: bool,
+) -> tuple[Fate, list[Event]]:
+    """Return the events of a proposal: a derived memory that waits for review, or none if it came before."""
+    store, fact = context.store, _make_fact(proposal, context.settings.person)
+    if log.has_entries_about(store.db, [fact.memory_id]):
         # Also if it was rejected or rolled back since: its id follows from the evidence, so it comes only once.
-        return ProposalResult(Fate.KNOWN, [])
+        return Fate.KNOWN, []
     gate = store.load_gate()
     if gate.find_claim_refusal(fact, repo):
-        return ProposalResult(Fate.REFUSED, [])
+        return Fate.REFUSED, []
     if repetition := find_repetition(store.db, fact.text, repo):
         # In the words of the memory that says the same, it counts as another source of it.
         fact = replace(fact, text=repetition.text, subject=repetition.subject)
@@ -109,7 +97,7 @@ def make_proposal(
         # Only proposals: what a person approved is replaced by a person.
         rivals = find_proposals_about(store.db, fact.text, fact.kind, repo)
         if any(rival.period.start > fact.valid_from for rival in rivals):
-            return ProposalResult(Fate.KNOWN, [])
+            return Fate.KNOWN, []
         fact = replace(fact, supersedes=tuple(rival.id for rival in rivals if rival.period.start < fact.valid_from))
     # Derived, so that two processes that read the same session record the proposal once.
     event_id = EventId(derive_id("proposed", fact.memory_id))
@@ -118,14 +106,11 @@ def make_proposal(
     )
     # `accept_claim` returns another id if an existing memory says the same.
     if result.memory_id != fact.memory_id:
-        return ProposalResult(Fate.KNOWN, result.events)
-    # A detector without a threshold is never believed.
-    if proposal.confidence < minimum_confidences.get(proposal.detector, math.inf):
-        return ProposalResult(Fate.NEW, result.events)
+        return Fate.KNOWN, result.events
+    if not is_believed:
+        return Fate.NEW, result.events
     approval = MemoryApproved(memory_id=fact.memory_id, reason=f"the settings believe {proposal.detector}")
-    return ProposalResult(
-        Fate.NEW, [*result.events, factory.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)]
-    )
+    return Fate.NEW, [*result.events, factory.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)]
 
 
 def parse_believed(setting: str) -> dict[str, float]:

@@ -111,14 +111,3 @@ def keep_last_about_each(proposals: Sequence[Proposal]) -> list[Proposal]:
         for position, proposal in enumerate(proposals)
         if not any(is_same_topic(proposal.text, later.text) for later in proposals[position + 1 :])
     ]
-
-
-SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z0-9`*\"(-])|\n+")
-BULLET = re.compile(r"\A(?:[-*•]|\d+[.)])\s+")
-
-
-def split_sentences(text: str) -> list[str]:
-    """Split prose into sentences, without code blocks."""
-    prose = re.sub(r"```.*?(?:```|\Z)", "\n", text, flags=re.DOTALL)
-    parts = (BULLET.sub("", part.strip()) for part in SENTENCE.split(prose))
-    return [part for part in parts if part]

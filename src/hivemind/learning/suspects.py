@@ -4,10 +4,10 @@ import re
 
 from hivemind.context import Context
 from hivemind.lazy import LazyModule
-from hivemind.learning.detectors.corrections import CODE, LONGEST, SHORTEST
-from hivemind.learning.statement_forms import FORMS, SpokenSentence
+from hivemind.learning.detectors.corrections import CODE, LONGEST, SHORTEST, make_statements
+from hivemind.learning.statement_forms import FORMS
 from hivemind.store.projections import sessions
-from hivemind.text.prose import split_prompt, split_typed
+from hivemind.text.prose import split_typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,18 +41,8 @@ def find_suspects(context: Context, prompt: str) -> list[str]:
     if not candidates or (encode := context.embedder.encode_wording) is None:
         return []
     reply = sessions.find_last_reply(context.store.db, context.author.session_id)
-    last_sentence = [sentence.text for sentence in split_prompt(reply)][-1:]
-    statements = [
-        SpokenSentence(
-            text=sentences[place],
-            previous=sentences[place - 1] if place else "",
-            following=sentences[place + 1] if place + 1 < len(sentences) else "",
-            reply="".join(last_sentence),
-            position=place,
-            prompt_length=len(prompt),
-        )
-        for place in candidates
-    ]
+    every = make_statements(sentences, reply, prompt_length=len(prompt))
+    statements = [every[place] for place in candidates]
     verdicts = lasting_statements.load_judge(encode)(statements)
     certainties = {
         statement.text: 1.0 if SAID_BEFORE.search(statement.text) else verdict.certainty

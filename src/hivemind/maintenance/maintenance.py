@@ -1,7 +1,7 @@
 """Maintenance of the store: health, backups, embedding model, status."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -15,11 +15,11 @@ from hivemind.lazy import LazyModule
 from hivemind.model import timestamps
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.status import ModelState, Stats, StatusReport
-from hivemind.sessions import quarantine, spool
+from hivemind.sessions import quarantine, spool_reader
 from hivemind.settings import write_setting
 from hivemind.store import backup as backup_module
 from hivemind.store import integrity, log
-from hivemind.store.projections import memories, sessions, vectors
+from hivemind.store.projections import memories, outcomes, sessions, vectors
 from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.text.clean import expand_path
 
@@ -38,14 +38,12 @@ else:
     skills = LazyModule("transfer.skills")
 
 EMBEDDING_LOCK = "embedding.lock"
-COMPARED_MEMORIES = 100
-"""Enough to tell models apart, in seconds rather than minutes."""
 INSPECT_QUARANTINE = (
     "hivemind quarantine shows them; after an upgrade 'hivemind quarantine --retry' reads them again,"
     " 'hivemind quarantine --discard --all' removes them"
 )
-PASSAGES_AT_ONCE = 32
-"""Between two looks at the battery; about a second of work."""
+EMBEDDING_THREADS = 2
+"""NumPy lets them run at once, at the same CPU time; other cores stay free."""
 
 
 class Maintenance:
@@ -63,6 +61,7 @@ class Maintenance:
             observations=observation_count,
             events=log.count_entries(self._context.store.db),
             bytes=self._context.store.bytes,
+            outcomes=tuple(outcomes.count_by_kind(self._context.store.db)),
         )
 
     def doctor(self, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
@@ -88,7 +87,7 @@ class Maintenance:
     def examine_inputs(self) -> Iterator[integrity.Finding]:
         """Report hook data that could not be imported when the store was opened, and inputs that could not be read."""
         home = self._context.settings.home
-        if files := spool.list_taken_files(str(home)):
+        if files := spool_reader.list_taken_files(str(home)):
             detail = f"what hooks left cannot be taken in: {', '.join(files)}"
             remedy = f"free some space, or make {home} and all in it writable"
             yield integrity.Finding(what="spool", is_well=False, detail=detail, remedy=remedy)
@@ -108,10 +107,6 @@ class Maintenance:
             self._require_directory() / BACKUP_FOLDER / f"{timestamps.format_for_filename(self._context.clock())}.db"
         )
         return backup_module.create(self._context.store, expand_path(file, "the file").absolute() if file else beside)
-
-    def backups(self) -> tuple[backup_module.Backup, ...]:
-        """List the backups in the store's folder."""
-        return tuple(backup_module.list_backups(self._require_directory()))
 
     def _require_directory(self) -> Path:
         if self._context.store.directory is None:
@@ -145,16 +140,13 @@ class Maintenance:
         self._context.embedder = LazyEmbedder(name, self._context.home)
         return self.model()
 
-    def compare_models(self, names: Sequence[str]) -> "tuple[models.ModelComparison, ...]":
-        """Compare models by how well the first half of a memory finds it, and by speed."""
-        query = self._context.query(limit=COMPARED_MEMORIES)
-        texts = [memory.text for memory in memories.list_memories(self._context.store.db, query)]
-        return tuple(models.compare(name, texts) for name in names)
-
     def catch_up(self, progress: Progress = quietly, *, include_sessions: bool = False) -> int:
         """Embed all passages of memories, or of sessions too, that have no vector yet; each recall embeds a few."""
-        db, meaning = self._context.store.db, self._context.embedder.meaning
-        return meaning.catch_up(db, sys.maxsize, progress, include_sessions=include_sessions) if meaning else 0
+        meaning = self._context.embedder.meaning
+        if meaning is None:
+            return 0
+        db, threads = self._context.store.db, EMBEDDING_THREADS
+        return meaning.catch_up(db, sys.maxsize, progress, include_sessions=include_sessions, threads=threads)
 
     def start_catching_up(self) -> None:
         """Start a process that embeds what has no vector yet; nobody waits for it."""
@@ -165,19 +157,12 @@ class Maintenance:
         context.start_in_background("config", "model", "catch-up", "--background")
 
     def catch_up_politely(self) -> int:
-        """Embed passages at the lowest priority, unless another process does; stop when the machine is on battery."""
+        """Embed all passages at the lowest priority, unless another process does."""
         directory = self._context.store.directory
-        meaning = self._context.embedder.meaning if directory else None
-        if directory is None or meaning is None:
+        if directory is None:
             return 0
-        count = 0
         with background.run_alone(directory / EMBEDDING_LOCK) as is_alone:
-            while is_alone and not background.is_on_battery():
-                passage_count = meaning.catch_up(self._context.store.db, PASSAGES_AT_ONCE, include_sessions=True)
-                count += passage_count
-                if not passage_count:
-                    break
-        return count
+            return self.catch_up(include_sessions=True) if is_alone else 0
 
     def rebuild(self, progress: Progress = quietly) -> None:
         """Rebuild all tables from the log; no answer changes."""

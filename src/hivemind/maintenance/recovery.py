@@ -81,11 +81,24 @@ def repair(name: str | None = None) -> repair_module.RepairResult:
     return repair_module.repair(settings.find_store_directory(name), format_for_filename(utc_now()), make_event)
 
 
+def list_backups(name: str | None = None) -> tuple[backup.Backup, ...]:
+    """List the backups in the store's folder."""
+    return tuple(backup.list_backups(Settings.load().find_store_directory(name)))
+
+
+def find_backup(file: str, name: str | None = None) -> Path:
+    """Return the path of a backup, which is given as a path or by its name in the list."""
+    own_backup = Settings.load().find_store_directory(name) / repair_module.BACKUP_FOLDER / file
+    path = own_backup if own_backup.is_file() else Path(file)
+    if not path.is_file():
+        raise InvalidInput(f"{file} is not a file; 'hivemind backup list' shows what there is")
+    return path
+
+
 def restore_backup(file: str, name: str | None = None) -> backup.RestoreResult:
     """Restore a backup without what was erased or rejected since; the present store is backed up first."""
     settings = Settings.load()
     if identify_writer(settings).channel is not Channel.PERSON and not settings.agents_may_review:
         raise Refused("only a person may restore a backup; the setting agents_may_review changes it")
     directory = settings.find_store_directory(name)
-    own_backup = directory / repair_module.BACKUP_FOLDER / file
-    return backup.restore(directory, own_backup if own_backup.is_file() else Path(file), format_for_filename(utc_now()))
+    return backup.restore(directory, find_backup(file, name), format_for_filename(utc_now()))

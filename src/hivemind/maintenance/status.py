@@ -4,15 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hivemind.agents.install import Agents
-from hivemind.background import measure_cpu_seconds
+from hivemind.background import find_deadline
 from hivemind.code.staleness import ASKED_SECONDS, count_links, find_stale_memories
 from hivemind.context import Context
 from hivemind.errors import HivemindError
+from hivemind.guard.guards import Guards
+from hivemind.model.guard import GuardState
 from hivemind.model.memory import Status
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.review import StaleMemory
 from hivemind.model.scope import Visibility
 from hivemind.model.status import NextStep, Stats, StatusReport
+from hivemind.review.history import History
 from hivemind.review.review import Review
 from hivemind.sessions import quarantine
 from hivemind.store.projections import memories, sessions, vectors
@@ -56,18 +59,14 @@ def build_status(context: Context, stats: Stats) -> StatusReport:
         unembedded=unembedded,
         quarantined=quarantine.count_items(context.settings.home),
         next=(),
+        week=History(context).week().sentences,
     )
-    steps = [
-        *_list_next_steps(standing, unconnected_names, can_link=_can_link(context) if standing.unlinked else False)
-    ]
-    if any(not finding.is_well for finding in examine_skills(context)):
-        steps.append(NextStep(command="hivemind doctor", why="look at skills that differ from their memories"))
-    return replace(standing, next=tuple(steps))
+    return replace(standing, next=tuple(_list_next_steps(context, standing, unconnected_names)))
 
 
 def _find_stale(context: Context) -> tuple[StaleMemory, ...]:
     try:
-        return find_stale_memories(context, deadline=measure_cpu_seconds() + ASKED_SECONDS)
+        return find_stale_memories(context, deadline=find_deadline(ASKED_SECONDS))
     except HivemindError:
         # A tree that cannot be looked at is the doctor's business; the rest is still worth knowing.
         return ()
@@ -82,23 +81,22 @@ def _can_link(context: Context) -> bool:
 
 
 def _list_next_steps(
-    standing: StatusReport, unconnected_names: tuple[str, ...], *, can_link: bool
+    context: Context, standing: StatusReport, unconnected_names: tuple[str, ...]
 ) -> Iterator[NextStep]:
-    if unconnected_names:
-        yield NextStep(command="hivemind install", why=f"connect {', '.join(unconnected_names)}")
-    elif not standing.connected:
-        yield NextStep(command="hivemind install AGENT", why="connect an agent, such as claude-code")
-    if not standing.last_session:
-        yield NextStep(command="hivemind import", why="list transcripts and commits to learn from")
-    if standing.waiting:
-        yield NextStep(command="hivemind review", why="approve or reject what waits")
-    if standing.doubted:
-        yield NextStep(command="hivemind code stale", why="list memories whose code changed")
-    if can_link:
-        yield NextStep(command="hivemind code index", why="link memories to the code that they name")
-    if standing.quarantined:
-        yield NextStep(command="hivemind quarantine", why="look at input that could not be read")
-    if standing.memories:
-        yield NextStep(command='hivemind recall "…"', why="search memories")
-    else:
-        yield NextStep(command='hivemind remember "…"', why="store a first memory")
+    is_bare = not standing.connected and not unconnected_names
+    has_idle_guard = any(report.state is GuardState.DISARMED for report in Guards(context).list_all())
+    has_bad_skill = any(not finding.is_well for finding in examine_skills(context))
+    steps = (
+        (unconnected_names, "hivemind install", f"connect {', '.join(unconnected_names)}"),
+        (is_bare, "hivemind install AGENT", "connect an agent, such as claude-code"),
+        (not standing.last_session, "hivemind import", "list transcripts and commits to learn from"),
+        (standing.waiting, "hivemind review", "approve or reject what waits"),
+        (standing.doubted, "hivemind code stale", "list memories whose code changed"),
+        (standing.unlinked and _can_link(context), "hivemind code index", "link memories to the code that they name"),
+        (standing.quarantined, "hivemind quarantine", "look at input that could not be read"),
+        (standing.memories or standing.last_session, 'hivemind recall "…"', "search memories and past sessions"),
+        (not standing.memories, 'hivemind remember "…"', "store a first memory"),
+        (has_idle_guard, "hivemind guard", "look at guards that do not act any more"),
+        (has_bad_skill, "hivemind doctor", "look at skills that differ from their memories"),
+    )
+    return (NextStep(command=command, why=why) for is_due, command, why in steps if is_due)

@@ -28,11 +28,11 @@ from hivemind.model.events import (
     MemorySuperseded,
     WriteRefused,
 )
-from hivemind.model.ids import EventId, MemoryId, new_memory_id
+from hivemind.model.ids import EventId, MemoryId, Timestamp, new_memory_id
 from hivemind.model.memory import Channel, Kind, Memory, Source, Writer
 from hivemind.model.metadata import Metadata, validate_metadata
 from hivemind.model.scope import Scope
-from hivemind.model.timestamps import parse_date, parse_deadline
+from hivemind.model.timestamps import When, format_date, format_timestamp, parse_date, parse_deadline
 from hivemind.store.event_factory import EventFactory
 from hivemind.store.exclusion import ExclusionGate
 from hivemind.store.projections import memories
@@ -78,13 +78,21 @@ def make_fact(
         confidence=check_confidence(claim.confidence),
         valid_from=parse_date(claim.valid_from) if claim.valid_from else "",
         valid_to=parse_date(claim.valid_to) if claim.valid_to else "",
-        expires_at=parse_deadline(claim.expires, now) if claim.expires else "",
+        expires_at=_parse_expiry(claim.expires, now) if claim.expires else "",
         verify_by=parse_deadline(claim.verify_by, now) if claim.verify_by else "",
         supersedes=tuple(replaces),
         trace=claim.trace,
         proposed=claim.propose,
         metadata=validate_metadata(claim.metadata),
     )
+
+
+def _parse_expiry(expires: When, now: datetime) -> Timestamp:
+    """Parse when a memory expires; raises InvalidInput if nobody would ever see it."""
+    expires_at = parse_deadline(expires, now)
+    if expires_at <= format_timestamp(now):
+        raise InvalidInput(f"it would have expired on {format_date(expires_at)}; give a later date or a span (4w)")
+    return expires_at
 
 
 MEMORY_TYPE = "memory_type"
@@ -237,7 +245,7 @@ def accept_claim(
     """Return the events of a claim and its consequences; the caller records them."""
     gate = gate or store.load_gate()
     # An erased text must not come back as the quotation of a source.
-    cut_erased = gate.watch.replace_erased_texts
+    cut_erased = gate.text_filter.replace_erased_texts
     fact = replace(fact, sources=tuple(replace(source, quote=cut_erased(source.quote)) for source in fact.sources))
     if refusal := gate.find_claim_refusal(fact, repo, by_person=said_by_person):
         # The refusal is recorded for this person only, even if the text was meant for the team.

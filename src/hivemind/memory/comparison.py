@@ -151,6 +151,11 @@ def is_same_topic(left: str, right: str) -> bool:
     )
 
 
+def count_common_words(left: str, right: str) -> int:
+    """Count the words that two statements share, ignoring endings."""
+    return len(_stem_words(left) & _stem_words(right))
+
+
 def is_same_statement(left: str, right: str) -> bool:
     """Whether two statements say the same in nearly the same words."""
     words, others = _stem_words(left), _stem_words(right)

@@ -34,8 +34,8 @@ WEIGHTS = {
     "purpose": 1.19,
     "plural": -1.61,
 }
-"""Logistic regression over the tuning pairs of ``tests/memory/contradictions.jsonl`` and 1,500 unrelated pairs;
-``python -m lab.evals.contradiction`` fits them again."""
+"""Logistic regression over the tuning pairs of ``lab/yardstick/cases/contradiction/pairs.jsonl`` and 1,500 unrelated
+pairs; ``python -m lab.evals.contradiction`` fits them again."""
 POSSIBLE, CERTAIN = 1.5, 1.9
 """Scores; by cross-validation 3 % of look-alikes reach the first, and half as many the second."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hivemind.code.repository import identify, normalise_remote
 from hivemind.context import Context, validate_reason
-from hivemind.errors import InvalidInput, Refused
+from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.memory import verdicts
 from hivemind.memory.claims import (
     ClaimRefused,
@@ -59,7 +59,9 @@ class Memories:
                 raise
             shape = Refused if isinstance(error, Refused) else InvalidInput
             raise shape(f"items[{len(stored_ids)}]: {error}") from None
-        return tuple(memories.get(context.store.db, memory_id) for memory_id in stored_ids)
+        stored_memories = tuple(memories.get(context.store.db, memory_id) for memory_id in stored_ids)
+        context.checkout.note_unlinked(stored_memories)
+        return stored_memories
 
     def _remember(self, claim: Claim, anchors: tuple[Anchor, ...], commit: str) -> MemoryId:
         context = self._context
@@ -69,6 +71,8 @@ class Memories:
             replaces=[context.resolve(memory_id) for memory_id in claim.replaces],
         )  # fmt: skip
         repo = "" if claim.scope is Scope.USER or not context.repository.id else claim.repo or context.repository.id
+        if claim.scope is Scope.TEAM and repo.startswith("path:"):
+            self._check_path()
         return record_claim(
             context,
             accept_claim(
@@ -76,6 +80,14 @@ class Memories:
                 anchors=anchors, said_by_person=context.is_person,
             )
         )  # fmt: skip
+
+    def _check_path(self) -> None:
+        """Refuse to tell a team something about a path, which nobody else has and which may name a customer."""
+        context = self._context
+        if problem := context.repository.problem:
+            raise Unavailable(f"this repository cannot be identified, so the team would not find it there: {problem}")
+        if context.store.directory is None or context.store.membership:
+            raise InvalidInput("a directory without git cannot be shared with a team; add a first commit or a remote")
 
     def _read_claims(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Claim, ...]:
         """Parse claims and resolve the repositories they name."""
@@ -87,7 +99,14 @@ class Memories:
             for place, item in enumerate(items)
         ]
         ids = {name: self._resolve_repository(name) for name in {claim.repo for claim in claims if claim.repo}}
-        return tuple(replace(claim, repo=ids.get(claim.repo, ""), scope=self._scope or claim.scope) for claim in claims)
+        if self._scope and any(claim.scope is Scope.USER for claim in claims):
+            raise Refused("a hub stores only what is the team's; keep what is the user's on their own machine")
+        return tuple(
+            self._context.checkout.complete(
+                replace(claim, repo=ids.get(claim.repo, ""), scope=self._scope or claim.scope)
+            )
+            for claim in claims
+        )
 
     def _resolve_repository(self, name: str) -> str:
         """Return the id of a repository given by id, URL or directory; any other name is its own id."""
@@ -142,7 +161,7 @@ class Memories:
         )
         facts: list[Fact] = [*([revision] if revision != no_change else ()), *_make_annotations(memory, metadata)]
         if not facts:
-            raise InvalidInput("nothing to revise; give a new text or an option to change")
+            raise InvalidInput("nothing to change; give a new text that is not empty, or an option")
         self._require_trust(memory, f"a revision of {memory.id[:8]}")
         facts += self._accept_text(memory, revision.text)
         return context.change(memory, [context.factory.about(memory, fact) for fact in facts])

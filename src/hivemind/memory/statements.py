@@ -19,6 +19,8 @@ LONGEST_SENTENCE, MOST_COMMAS, MOST_WORDS = 28, 2, 14
 list, and long clauses that share words usually only share a topic."""
 LONGEST_KEY, LONGEST_VALUE, SHORTEST_KEY = 3, 4, 2
 """Words of a setting, and letters; longer text after a colon is a sentence under a heading, and "Q" is no topic."""
+DEPENDENT_SLOTS = (Slot.WHEN, Slot.TO, Slot.FOR, Slot.AS)
+"""Of a connecting word with which a clause begins that only limits the one before it, or gives its reason."""
 MOST_VALUES, MOST_VALUES_OF_HEAD, MOST_GROUPS = 2, 4, 40
 """Values of a statement, and groups of its words, that are searched for."""
 
@@ -144,7 +146,14 @@ def _find_given_up(sentence: str, words: Sequence[str]) -> frozenset[str]:
 def _split_clauses(sentence: str) -> list[str]:
     if _parse_setting(sentence):
         return [sentence]
-    return re.split(CLAUSE_END, re.sub(ASIDE, " ", sentence))
+    first, *others = re.split(CLAUSE_END, re.sub(ASIDE, " ", sentence))
+    # "…, until version 6 is out" says how long the clause before it holds, and claims nothing about version 6.
+    return [first, *(clause for clause in others if not _is_dependent(clause))]
+
+
+def _is_dependent(clause: str) -> bool:
+    first = _split_words(clause)[0]
+    return first == "since" or grammar.CONNECTIVES.get(first) in DEPENDENT_SLOTS
 
 
 def _parse_setting(sentence: str) -> tuple[str, str] | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
+from hivemind.errors import InvalidInput
 from hivemind.memory.comparison import is_same_statement
 from hivemind.model.events import (
     DisputeSettled,
@@ -85,6 +86,8 @@ def restore(store: Store, factory: EventFactory, memory: Memory, reason: str) ->
 
 def dispute(factory: EventFactory, memory: Memory, other: Memory, reason: str) -> list[Event]:
     """Dispute two memories that a person says cannot both be true."""
+    if memory.id == other.id:
+        raise InvalidInput("a memory cannot contradict itself; name two memories")
     return [
         factory.about(disputed_memory, MemoryDisputed(memory_id=disputed_memory.id, against=rival.id, reason=reason))
         for disputed_memory, rival in ((memory, other), (other, memory))

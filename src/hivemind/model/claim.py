@@ -43,20 +43,20 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A claim derived from sessions or commits; a person decides whether it is correct."""
+    """A claim derived from sessions; a person decides whether it is correct."""
 
     detector: str
     kind: Kind
     text: str
     sources: tuple[Source, ...]
-    """The observations or the commit it was derived from, the most important first."""
+    """The observations it was derived from, the most important first."""
     tags: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     edits: tuple[Observation, ...] = ()
     """Edits from which the related code is found."""
     confidence: float = 0.7
     said_at: Timestamp = ""
-    """When it was said or committed, which may be long before it is proposed."""
+    """When it was said, which may be long before it is proposed."""
 
     @property
     def memory_id(self) -> MemoryId:

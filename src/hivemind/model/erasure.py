@@ -1,12 +1,17 @@
 """What mentions a name and can be erased, and the report of an erasure: each location of the content, and its state."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Literal
 
 from hivemind.errors import InvalidInput
 from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import OwnId, Timestamp
+from hivemind.model.timestamps import format_minute
+
+HUB, TEAM_DEVICES = "hub", "devices of the team"
+"""Names of the locations of a team's copies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +43,26 @@ class Erasure:
         """Whether nothing is left that Hivemind could erase."""
         # What lies outside can never be erased from here, so it does not keep the erasure open.
         return all(place.state in ("done", "outside") for place in self.places)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something is left that no later sync erases."""
+        return any(place.state == "remains" for place in self.places)
+
+    def with_places(self, places: Iterable[ErasedLocation]) -> "Erasure":
+        """The receipt with other reports on some locations."""
+        reports = {place.name: place for place in places}
+        others = (place for place in self.places if place.name not in reports)
+        return replace(self, places=(*others, *reports.values()))
+
+
+def describe_devices(behind: Sequence[tuple[str, str]]) -> ErasedLocation:
+    """Report on the devices of a team; ``behind`` has the person and the last sync of each that has not confirmed."""
+    if not behind:
+        return ErasedLocation(name=TEAM_DEVICES, state="done", detail="every device has confirmed it")
+    waiting = ", ".join(f"{person} (last sync {format_minute(at)})" for person, at in behind)
+    detail = f"erased when they sync: {waiting}"
+    return ErasedLocation(name=TEAM_DEVICES, state="pending", detail=detail)
 
 
 class MentionSort(StrEnum):

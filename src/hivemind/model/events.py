@@ -6,13 +6,15 @@ never changes: a new meaning is a new fact, and a program that does not know a f
 
 import dataclasses
 import re
+from collections.abc import Callable
 from functools import cache
-from typing import Annotated, Any, Self, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Self, get_args, get_origin, get_type_hints
 
 from hivemind.model.code import Anchor
-from hivemind.model.codec import from_plain, to_json
+from hivemind.model.codec import PLAIN_TYPES, from_plain, to_json
 from hivemind.model.dataclass import dataclass
 from hivemind.model.erasure import ErasedLocation
+from hivemind.model.guard import GuardAnswer, Trigger
 from hivemind.model.ids import FOREIGN, Digest, EventId, ForeignId, MemoryId, OwnId, Timestamp
 from hivemind.model.memory import Channel, Kind, Source, Trace, Trust
 from hivemind.model.metadata import NO_METADATA, Metadata, is_valid_metadata
@@ -258,6 +260,23 @@ class WriteRefused(Fact):
 
     what: str
     rule: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardSet(MemoryFact):
+    """A person made a memory a guard, or changed its guard; the newest holds."""
+
+    trigger: Trigger
+    answer: GuardAnswer
+    ends_at: Timestamp = ""
+    paused_until: Timestamp = ""
+    head: OwnId = ""
+    """The log entry that made the version of the memory that the person had read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardLifted(MemoryFact):
+    """A person took a memory's guard away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -525,7 +544,7 @@ def _find_shape_error(value: Any, expected_type: Any, name: str) -> str:
     if not dataclasses.is_dataclass(value):
         return ""
     # Parsing checks no types, so a foreign fact may hold anything here.
-    for field, hint in _find_hints(cast(Any, type(value))).items():
+    for field, hint in _find_hints(type(value)).items():
         if error := _find_shape_error(getattr(value, field), hint, field):
             return error
     return ""
@@ -540,13 +559,10 @@ def _list_kinds(expected_type: Any) -> frozenset[Any]:
     return frozenset(kinds | ({int} if float in kinds else set()))
 
 
-@cache
-def _find_hints(shape: type[Any]) -> dict[str, Any]:
-    return {field.name: get_type_hints(shape)[field.name] for field in dataclasses.fields(shape)}
+# Cached, as above; facts and their parts have annotations for their fields alone.
+_find_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
-
-PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
-TIMESTAMP_FIELDS = {"valid_from", "valid_to", "expires_at", "verify_by"}
+TIMESTAMP_FIELDS = {"valid_from", "valid_to", "expires_at", "verify_by", "ends_at", "paused_until"}
 # The format of str(Fingerprint).
 FINGERPRINT = re.compile(r"\d{1,4}(?::[\w-]*){5}:\d{1,9}:(?:[\w-]{4})*", re.ASCII)
 OUTSIDE = re.compile(r"\A/|(?:\A|/)\.\.(?:/|\Z)")

@@ -34,6 +34,10 @@ class Occasion(StrEnum):
     FAILURE = "failures"
     SUBAGENT = "subagents"
     COMPACTION = "compactions"
+    GUARD_ASK = "guard-ask"
+    """A guard let the client ask the person; not a name of the setting, nor is the next."""
+    GUARD_DENY = "guard-deny"
+    """A guard refused the call."""
 
 
 class Detail(Choice):
@@ -112,7 +116,7 @@ class Hit:
     may_conflict: tuple[MemoryId, ...] = ()
     """Hits that may contradict this one; certain contradictions are in ``memory.contradicts``."""
     sides: tuple[MemoryId, ...] = ()
-    """The other sides of its dispute: all of them are told, or none."""
+    """The other sides of its dispute that are told with it: all of them, or the newest of very many."""
     tokens: int = 0
     is_sure: bool = True
     """Whether it answers the question; otherwise it is only one of the closest matches."""
@@ -122,6 +126,16 @@ class Hit:
     """Whether it is true at the time that the question is about, by its own account."""
     is_in_doubt: bool = False
     """Whether the code at hand asks for a look before acting on it."""
+
+    @property
+    def id(self) -> MemoryId:
+        """The id of the memory."""
+        return self.memory.id
+
+    @property
+    def text(self) -> str:
+        """The text of the memory; ``passage`` is the part that matches."""
+        return self.memory.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +215,11 @@ class Recall:
         return self.hits[place]
 
     @property
+    def notes(self) -> int:
+        """How many memories, conclusions and commits it tells."""
+        return len(self.hits) + len(self.commits) + sum(len(hit.conclusions) for hit in self.session_hits)
+
+    @property
     def answers(self) -> tuple[Hit, ...]:
         """The hits that answer the question, without those that are only close matches."""
         return tuple(hit for hit in self.hits if hit.is_sure)
@@ -237,6 +256,17 @@ class Receipt:
     occasion: str = ""
     """The ``Occasion`` at which it was told; empty for briefs, prompts and questions."""
 
+    @property
+    def moment(self) -> str:
+        """When it was shown, for people: at a question, a call or an error, or in a brief."""
+        match self.occasion:
+            case Occasion.GUARD_ASK:
+                return f"asked before: {self.query}"
+            case Occasion.GUARD_DENY:
+                return f"refused: {self.query}"
+            case _:
+                return self.query or "in a brief"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingSession:
@@ -269,7 +299,3 @@ class Spent:
     asked_tokens: int
     actions: int = 0
     """How often it was told something at an action: before an edit or a command, after a failure, to a subagent."""
-    fixes: int = 0
-    """How often it was told the fix of a failure."""
-    failed_again: int = 0
-    """After how many of those the same command failed again in the session."""

@@ -1,12 +1,14 @@
 """Why a memory waits for a person, what happened to it, and what a rollback selects and changes."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from hivemind.model.code import Staleness
 from hivemind.model.dataclass import dataclass
 from hivemind.model.fold import HistoryStep
 from hivemind.model.ids import EventId, MemoryId, Timestamp
-from hivemind.model.memory import ConflictingEdit, Kind, Memory
+from hivemind.model.memory import ConflictingEdit, Kind, Memory, Status
+from hivemind.model.outcomes import TellingRecord
 from hivemind.model.recall import Receipt
 
 
@@ -19,13 +21,15 @@ class ReviewReason(StrEnum):
     """The code it is about has changed."""
     OVERDUE = "overdue"
     """It was to be verified by now."""
+    UNHEEDED = "unheeded"
+    """It was told in several sessions, and agents ran against it or the person had to correct them."""
     PROPOSED = "proposed"
     """Nobody has approved it yet."""
 
     @property
     def asks_for_verification(self) -> bool:
         """Whether the memory stands, and the question is only whether it is still correct."""
-        return self in (ReviewReason.STALE, ReviewReason.OVERDUE)
+        return self in (ReviewReason.STALE, ReviewReason.OVERDUE, ReviewReason.UNHEEDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +63,6 @@ class ReviewItem:
     """The detector that proposed it; empty if none did, or if it is no longer known."""
 
     @property
-    def group(self) -> tuple[ReviewReason, str, Kind]:
-        """What memories that a person may decide together have in common: reason, origin and kind."""
-        return self.reason, self.detector or self.memory.channel.value, self.memory.kind
-
-    @property
     def sides(self) -> tuple[DisputeSide, ...]:
         """Those between whom a person has to decide, newest first; empty if nothing contradicts the memory."""
         # An edit of other fields than the text has no words to choose.
@@ -76,6 +75,16 @@ class ReviewItem:
     def is_plain_proposal(self) -> bool:
         """Whether it can be decided unseen with others: one that contradicts a memory needs a look of its own."""
         return self.reason is ReviewReason.PROPOSED and not self.against
+
+    def select_group(self, queue: Iterable["ReviewItem"]) -> tuple["ReviewItem", ...]:
+        """Select what a person may decide together with it: itself, and plain proposals of its origin and kind."""
+        if not self.is_plain_proposal:
+            return (self,)
+        return tuple(other for other in queue if other.is_plain_proposal and other._likeness == self._likeness)
+
+    @property
+    def _likeness(self) -> tuple[str, Kind]:
+        return self.detector or self.memory.channel.value, self.memory.kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +120,58 @@ class StaleMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """A memory, and a newer one that contradicts or replaces it."""
+
+    memory: Memory
+    by: Memory
+    is_replaced: bool
+    """Whether a person or agent put the newer one in its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchDiff:
+    """What a branch taught, and what it does to the memories there were."""
+
+    base_name: str
+    tip_name: str
+    base: str
+    """The last commit that both branches have."""
+    tip: str
+    files: int
+    """Files that the branch changes."""
+    taught: tuple[Memory, ...] = ()
+    stale: tuple[StaleMemory, ...] = ()
+    """Memories to verify, because the branch changes or deletes their code."""
+    moved: tuple[StaleMemory, ...] = ()
+    """Memories whose code is the same at another place."""
+    contradicted: tuple[Contradiction, ...] = ()
+    guarded: tuple[MemoryId, ...] = ()
+    """Those of the stale ones that have a guard, which then steps back."""
+    hidden: int = 0
+    """Memories of the person that are left out."""
+
+    @property
+    def memory_ids(self) -> frozenset[MemoryId]:
+        """The memories that it is about."""
+        items = (*(item.memory for item in (*self.stale, *self.moved)), *(item.memory for item in self.contradicted))
+        return frozenset(memory.id for memory in (*self.taught, *items))
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether a memory is stale, other than a proposal, or contradicted."""
+        return bool(self.contradicted) or any(item.memory.status is not Status.PROPOSED for item in self.stale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """A memory with its history and the receipts of who saw it."""
 
     memory: Memory
     history: tuple[HistoryStep, ...]
     receipts: tuple[Receipt, ...]
+    record: TellingRecord
+    """How often it was told, and what followed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

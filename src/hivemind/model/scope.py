@@ -48,6 +48,8 @@ class Repository:
     """The id of the working tree; linked worktrees share it."""
     known_as: tuple[str, ...] = ()
     """Earlier ids of this working tree: before it had a remote, or with another remote."""
+    problem: str = ""
+    """Why it could only be identified by its path although it is under git; empty for all others."""
 
     @property
     def name(self) -> str:

@@ -26,6 +26,8 @@ class Stats:
     observations: int
     events: int
     bytes: int
+    outcomes: tuple[tuple[str, int], ...] = ()
+    """What followed when memories were told, and how often; unknown where the log does not show it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,3 +68,5 @@ class StatusReport:
     quarantined: int
     """How many inputs could not be read."""
     next: tuple[NextStep, ...]
+    week: tuple[str, ...] = ()
+    """What memory did here in the last seven days, in sentences."""

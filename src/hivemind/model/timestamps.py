@@ -23,8 +23,8 @@ UNIT = {
 WINDOWS = {"yesterday": (2, 0), "today": (1, 0), "this week": (7, 0), "last week": (14, 3), "last month": (62, 14)}
 """The oldest and newest day, counted back from now; people use these words loosely, so the windows are wide."""
 AGO = re.compile(r"\b(\d{1,3}) (hour|day|week|month|year)s? ago\b")
-When = str | date
-"""A time as callers give it: text as a person writes it, or Python's date or datetime."""
+When = str | date | timedelta
+"""A time as callers give it: text as a person writes it, or Python's date, datetime or timedelta from now."""
 HOW_TO_WRITE = "write a date like 2026-03-01, a time like 2026-03-01T14:00Z, or a span like 28d, 6w or 12h"
 
 
@@ -127,18 +127,20 @@ def find_time_window(question: str, now: Timestamp) -> tuple[Timestamp, Timestam
 
 
 def _spell(when: When) -> str:
-    if not isinstance(when, When):
+    if not isinstance(when, str | date):
         raise InvalidInput(f"{when!r} is not a date; {HOW_TO_WRITE}")
     return when.isoformat() if isinstance(when, date) else when.strip()
 
 
 def _parse_span(when: When, now: datetime, direction: int) -> Timestamp | None:
-    text = _spell(when)
-    match = DURATION.fullmatch(text.lower())
-    if match is None:
+    if isinstance(when, timedelta):
+        span = when
+    elif match := DURATION.fullmatch(_spell(when).lower()):
+        span = int(match[1]) * UNIT[match[2]]
+    else:
         return None
     try:
-        moment = now + direction * int(match[1]) * UNIT[match[2]]
+        moment = now + direction * span
     except OverflowError:
-        raise InvalidInput(f"{text!r} is too far away; {HOW_TO_WRITE}") from None
+        raise InvalidInput(f"{str(when)!r} is too far away; {HOW_TO_WRITE}") from None
     return parse_date(moment.isoformat())

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import re
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from hivemind.errors import InvalidInput
@@ -51,7 +52,7 @@ class Header(NamedTuple):
         return hashlib.sha256(json.dumps(self, ensure_ascii=False).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WireEntry:
     """A header with its content; the content is none once it was erased or refused."""
 
@@ -64,7 +65,8 @@ class WireEntry:
         """Whether the content matches the header's digest; true if there is no content to compare."""
         return self.content is None or compute_digest(self.salt, self.content) == self.header.digest
 
-    @property
+    # Kept, because a hub asks for it in each of its checks, and parsing is most of their cost.
+    @cached_property
     def event(self) -> Event | None:
         """The event of the entry; none if it has no content."""
         return None if self.content is None else parse_event(self.header, self.content)
@@ -118,10 +120,10 @@ def _find_content_error(entry: WireEntry, content: Any) -> str:
     if not isinstance(content, str) or len(content) > LONGEST_CONTENT or UNSTORABLE.search(content):
         return "its content is not text, or is too long"
     try:
-        claimed_event = parse_event(entry.header, content)
+        claimed_event = entry.event
     except (KeyError, TypeError, ValueError, AttributeError):
         return "its content does not match its fact"
     # Rights are checked against the header, so the content must not be about another memory.
-    if claimed_event.about != entry.header.about:
+    if claimed_event is None or claimed_event.about != entry.header.about:
         return "its content is about another memory or session than its header"
     return find_shape_error(claimed_event.fact)

@@ -4,13 +4,16 @@ Nobody asked, so a memory is told only if it names the file, the command or the 
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hivemind.background import find_deadline
 from hivemind.code import lazy_modules
+from hivemind.code.code_names import list_parent_folders
 from hivemind.context import Context
 from hivemind.errors import HivemindError
+from hivemind.model.code import Anchor
 from hivemind.model.commands import STOPPED_CALL, list_runs
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Channel, Kind, Memory, Status
@@ -18,13 +21,13 @@ from hivemind.model.recall import CommitHit, Hit, Occasion, Query, Recall, Sessi
 from hivemind.model.session import Observation
 from hivemind.model.timestamps import format_date
 from hivemind.recall import commits, experience
-from hivemind.recall.brief import mark_stale, mark_unasked
+from hivemind.recall.brief import UNASKED_SECONDS, mark_stale, mark_unasked
 from hivemind.recall.candidates import find_candidates
 from hivemind.recall.conflicting_hits import join_sides, mark_conflicts
 from hivemind.recall.ranking import rank
-from hivemind.recall.rendering import fit, make_fence_mark, render_entry, render_session_entry
+from hivemind.recall.rendering import fit, fit_extras, make_fence_mark, render_entry, render_session_entry
 from hivemind.recall.session_receipts import SessionReceipts
-from hivemind.recall.unasked_hits import find_for_prompt, find_standing, make_hit
+from hivemind.recall.unasked_hits import find_for_prompt, find_standing, leave_out_quiet, make_hit
 from hivemind.settings import Unasked
 from hivemind.store import log
 from hivemind.store.database import Database
@@ -32,6 +35,7 @@ from hivemind.store.projections import memories, sessions
 from hivemind.text import cues
 from hivemind.text.fence import UNASKED_NOTE, format_field, wrap_in_fence
 from hivemind.text.search_terms import extract_terms
+from hivemind.text.shell_edits import find_edited_files
 
 KINDS = tuple(kind for kind in Kind if kind.bucket != "episodic" or kind is Kind.FIX)
 """What describes one session says little about an action in another; only fixes do."""
@@ -65,6 +69,9 @@ class ActionReply:
     text: str = ""
     is_complete: bool = True
     """Whether the same action has nothing more to tell in this session."""
+    occasion: Occasion | None = None
+    notes: int = 0
+    """How many memories, conclusions and commits it tells."""
 
 
 NOTHING = ActionReply()
@@ -75,12 +82,12 @@ class FileEdit:
     """What an edit changes in one file."""
 
     diff: str
-    symbols: frozenset[str]
-    """The symbols it changes, as far as they were found."""
+    symbols: frozenset[str] | None
+    """The symbols it changes; None if that is unclear."""
 
     def affects(self, qualified: str, name: str) -> bool:
         """Whether it changes a symbol or a part of it; if unclear, whether it writes the whole file or names it."""
-        if self.symbols:
+        if self.symbols is not None:
             return any(symbol == qualified or symbol.startswith(f"{qualified}.") for symbol in self.symbols)
         return not REMOVED_LINE.search(self.diff) or bool(re.search(rf"\b{re.escape(name)}\b", self.diff))
 
@@ -98,7 +105,11 @@ class Actions:
         if edits:
             return self._tell_about_files(edits)
         command = next((step.command for step in steps if step.command), "")
-        return self._tell_about_command(command) if command else NOTHING
+        reply = self._tell_about_command(command) if command else NOTHING
+        files = map(self._context.checkout.complete_path, find_edited_files(command) if not reply.text else ())
+        # A command may change anything in a file.
+        edits = [replace(step, file=file, diff="") for step in steps[:1] for file in files]
+        return self._tell_about_files(edits) if edits else reply
 
     def after_call(self, steps: Sequence[Observation], *, hears_before: bool) -> ActionReply:
         """Return the fix of a failure, or what is known of a file to an agent that could not be told before."""
@@ -111,6 +122,15 @@ class Actions:
         # An output that only quotes an error, as a log does, must not keep the error itself from being answered.
         return ActionReply(is_complete=False)
 
+    def remind(self, memory: Memory, call: str, occasion: Occasion) -> ActionReply:
+        """Return a memory whose guard only reminds, unless the session was told it at a call before, or it is over."""
+        query = self._query(call[:LONGEST_TASK], None)
+        is_over = memory.status not in (Status.ACTIVE, Status.DISPUTED) or memory.is_expired(self._context.now)
+        if query is None or is_over:
+            return NOTHING
+        hit = make_hit(memory, query, "guards this call")
+        return self._reply(query, [hit], "a call that is about to be made", occasion)
+
     def for_subagent(self, task: str) -> Recall:
         """Return a brief for a subagent: what matches its task, then what holds here."""
         context, db = self._context, self._context.store.db
@@ -122,7 +142,7 @@ class Actions:
         # By words only: the model would take half of the time that a hook may take.
         matching = find_for_prompt(db, query, (), lambda: None) if task else ()
         standing = [hit for hit in find_standing(db, query) if hit.memory.status is Status.ACTIVE]
-        hits = {hit.memory.id: hit for hit in (*matching, *standing)}
+        hits = {hit.memory.id: hit for hit in leave_out_quiet(db, (*matching, *standing))}
         heading = f"What is remembered for this subagent's work. {UNASKED_NOTE}"
         return self._tell(query, hits.values(), heading, Occasion.SUBAGENT)
 
@@ -131,8 +151,8 @@ class Actions:
         last_prompt = waiting.last_prompt if waiting else ""
         return last_prompt or sessions.find_last_prompt(self._context.store.db, self._context.author.session_id)
 
-    def write_cues(self, directory: Path) -> None:
-        """Write the file by which hooks recognise the actions that a memory concerns, unless it is there."""
+    def write_cues(self, directory: Path, list_guard_cues: Callable[[], Iterable[str]] = tuple) -> None:
+        """Write the file by which hooks recognise the actions that a memory or guard concerns, unless it is there."""
         context = self._context
         home, root = str(context.settings.home), cues.find_root(str(directory))
         if context.store.directory != context.settings.home or cues.has_file(home, root):
@@ -140,7 +160,7 @@ class Actions:
         position = log.read_last_position(context.store.db)
         query = self._query("cues", None)
         try:
-            listed_cues = [*list_cues(context.store.db, query)] if query else []
+            listed_cues = [*list_guard_cues(), *(list_cues(context.store.db, query) if query else ())]
             if query and self._tells_experience:
                 files = experience.list_ruled_files(context.store.db, query)
                 listed_cues += (*commits.list_cues(context), *map(cues.make_file_cue, files))
@@ -162,7 +182,7 @@ class Actions:
         return self._context.query(text, max_tokens=settings.action_tokens, statuses=(Status.ACTIVE,))
 
     def _tell_about_files(self, steps: Sequence[Observation]) -> ActionReply:
-        paths = list(dict.fromkeys(filter(None, (self._find_path(step.file) for step in steps))))
+        paths = list(dict.fromkeys(self._context.checkout.find_paths(step.file for step in steps)))
         query = self._query(", ".join(paths), Occasion.EDIT) if paths else None
         if query is None:
             return NOTHING
@@ -176,8 +196,8 @@ class Actions:
             rulings = experience.find_for_edit(self._context.store.db, query, diffs_by_path, told_ids)
         heading = f"Memory about {format_field(query.text)}. {UNASKED_NOTE}"
         answer = self._tell(query, fitting, heading, Occasion.EDIT, reasons.hits, rulings.hits)
-        told_count = len(answer.hits) + len(answer.commits) + sum(len(hit.conclusions) for hit in answer.session_hits)
-        return ActionReply(text=answer.text, is_complete=told_count == len(hits) + reasons.untold + rulings.untold)
+        is_complete = answer.notes == len(hits) + reasons.untold + rulings.untold
+        return ActionReply(text=answer.text, is_complete=is_complete, occasion=Occasion.EDIT, notes=answer.notes)
 
     @property
     def _tells_experience(self) -> bool:
@@ -187,18 +207,21 @@ class Actions:
         query = self._query(command[:LONGEST_TASK], Occasion.COMMAND)
         if query is None:
             return NOTHING
-        hits = self._leave_out_told(find_for_command(self._context.store.db, query), Occasion.COMMAND)
-        heading = f"Memory about a command that is about to run. {UNASKED_NOTE}"
-        return ActionReply(text=self._tell(query, hits, heading, Occasion.COMMAND).text)
+        hits = find_for_command(self._context.store.db, query)
+        return self._reply(query, hits, "a command that is about to run", Occasion.COMMAND)
 
     def _tell_about_failure(self, step: Observation) -> ActionReply:
         lines = cues.find_error_lines(step.output)
         query = self._query("\n".join(lines)[:LONGEST_TASK], Occasion.FAILURE) if lines else None
         if query is None:
             return NOTHING
-        hits = self._leave_out_told(find_for_failure(self._context.store.db, query, lines), Occasion.FAILURE)
-        heading = f"Memory about the error that just occurred. {UNASKED_NOTE}"
-        return ActionReply(text=self._tell(query, hits, heading, Occasion.FAILURE).text)
+        hits = find_for_failure(self._context.store.db, query, lines)
+        return self._reply(query, hits, "the error that just occurred", Occasion.FAILURE)
+
+    def _reply(self, query: Query, hits: Iterable[Hit], subject: str, occasion: Occasion) -> ActionReply:
+        untold_hits = self._leave_out_told(hits, occasion)
+        answer = self._tell(query, untold_hits, f"Memory about {subject}. {UNASKED_NOTE}", occasion)
+        return ActionReply(text=answer.text, occasion=occasion, notes=answer.notes)
 
     def _tell(
         self,
@@ -215,7 +238,7 @@ class Actions:
         room = query.max_tokens - FRAME_TOKENS
         fitting = fit(marked_hits, MOST_HITS, room)
         room -= sum(hit.tokens for hit in fitting)
-        told_rulings = experience.fit_hits(experience.admit(self._context, rulings), room)
+        told_rulings = fit_extras(experience.admit(self._context, rulings), room, render_session_entry)
         told_reasons = commits.fit_reasons(reasons, room - sum(hit.tokens for hit in told_rulings))
         answer = Recall(query=query, hits=fitting, session_hits=told_rulings, commits=told_reasons, text="")
         answer = self._receipts.record(answer, is_unasked=True, occasion=occasion)
@@ -231,32 +254,37 @@ class Actions:
     def _select_about_edit(self, hits: Sequence[Hit], steps: Sequence[Observation]) -> list[Hit]:
         """Keep the memories about the symbols being changed, or about a file as a whole."""
         # Only files with memories about their symbols are parsed.
-        anchored_paths = {anchor.path for hit in hits for anchor in hit.memory.anchors if anchor.qualified}
+        anchors_by_path: dict[str, list[Anchor]] = {}
+        for anchor in (anchor for hit in hits for anchor in hit.memory.anchors if anchor.qualified):
+            anchors_by_path.setdefault(anchor.path, []).append(anchor)
         edits = {
-            path: FileEdit(diff="\n".join(diffs), symbols=self._find_edited_symbols(path, diffs))
+            path: FileEdit(diff="\n".join(diffs), symbols=self._find_edited_symbols(path, diffs, anchors_by_path[path]))
             for path, diffs in self._group_diffs(steps).items()
-            if path in anchored_paths
+            if path in anchors_by_path
         }
         return [hit for hit in hits if _is_about_edit(hit, edits)]
 
     def _group_diffs(self, steps: Sequence[Observation]) -> dict[str, list[str]]:
         diffs_by_path: dict[str, list[str]] = {}
         for step in steps:
-            diffs_by_path.setdefault(self._find_path(step.file), []).append(step.diff)
+            diffs_by_path.setdefault(self._context.checkout.find_path(step.file), []).append(step.diff)
         return diffs_by_path
 
-    def _find_edited_symbols(self, path: str, diffs: Sequence[str]) -> frozenset[str]:
+    def _find_edited_symbols(self, path: str, diffs: Sequence[str], anchors: Sequence[Anchor]) -> frozenset[str] | None:
+        """Find the symbols of a file that an edit changes, by their names of today and those of these anchors."""
         try:
-            return lazy_modules.links.find_edited_names(self._context.checkout.index, path, list(filter(None, diffs)))
+            index = self._context.checkout.index
+            names = lazy_modules.edited_symbols.find_edited_names(index, path, list(filter(None, diffs)))
+            symbols = index.read_symbols(path) if names else ()
         except HivemindError:
             # Without the index it is unclear what the edit changes.
-            return frozenset()
-
-    def _find_path(self, file: str) -> str:
-        """Return the path of a file from the top of the working tree; empty if it lies outside."""
-        root = self._context.checkout.root.resolve()
-        path = (root / file).resolve()
-        return path.relative_to(root).as_posix() if path.is_relative_to(root) else ""
+            return None
+        lost_anchors = [anchor for anchor in anchors if not lazy_modules.code_changes.find_in_place(anchor, symbols)]
+        if not names or not lost_anchors:
+            return names
+        verdicts = self._context.checkout.try_to_judge(lost_anchors, deadline=find_deadline(UNASKED_SECONDS))
+        renamed = {verdict.anchor.qualified for verdict in verdicts if verdict.now and verdict.now.qualified in names}
+        return names | renamed
 
 
 def _has_failed(step: Observation) -> bool:
@@ -285,12 +313,13 @@ def list_cues(db: Database, query: Query) -> Iterator[str]:
 
 
 def find_for_files(db: Database, query: Query, paths: Sequence[str]) -> tuple[Hit, ...]:
-    """Return the memories tied to these files or to symbols in them."""
-    return tuple(
-        make_hit(memory, query, f"is about {paths[0]}, which is being edited")
-        for memory in memories.find_linked(db, replace(query, kinds=KINDS, limit=MOST_CANDIDATES), paths)
-        if _is_tied(memory, paths)
-    )
+    """Return the memories tied to these files, to symbols in them, or to folders around them."""
+    places = [*paths, *sorted(list_parent_folders(paths), key=len, reverse=True)]
+    linked_memories = memories.find_linked(db, replace(query, kinds=KINDS, limit=MOST_CANDIDATES), places)
+    tied_memories = [memory for memory in linked_memories if _is_tied(memory, places)]
+    # What is known of the file itself comes before what is known of its folder.
+    in_order = sorted(tied_memories, key=lambda memory: {anchor.path for anchor in memory.anchors}.isdisjoint(paths))
+    return tuple(make_hit(memory, query, f"is about {paths[0]}, which is being edited") for memory in in_order)
 
 
 def find_for_command(db: Database, query: Query) -> tuple[Hit, ...]:

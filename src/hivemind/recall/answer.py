@@ -5,7 +5,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hivemind.background import measure_cpu_seconds
+from hivemind.background import find_deadline
 from hivemind.code.staleness import ASKED_SECONDS, Judge, judge_hits
 from hivemind.context import Context, Progress
 from hivemind.model import timestamps
@@ -16,10 +16,10 @@ from hivemind.recall.confidence import keep_near, level_confidences
 from hivemind.recall.conflicting_hits import arrange_hits, join_sides
 from hivemind.recall.empty_answers import explain_no_memories, explain_no_sessions
 from hivemind.recall.ranking import load_hits, rank
-from hivemind.recall.rendering import render
+from hivemind.recall.rendering import fit_extras, render, render_session_entry
 from hivemind.recall.session_receipts import SessionReceipts
 from hivemind.store.database import Database
-from hivemind.store.projections import sessions
+from hivemind.store.projections import outcomes, sessions
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
@@ -32,13 +32,15 @@ RUNNING, MOST_RUNNING = timedelta(minutes=30), 10
 
 
 def answer(
-    db: Database, query: Query, meaning: "SemanticIndex | None" = None, judge: Judge = lambda anchors: ()
+    db: Database, query: Query, meaning: "SemanticIndex | None" = None, judge: Judge = lambda anchors, texts: ()
 ) -> Recall:
     """Return the memories that answer the query, then a few near it, within its budget; without a model, by words."""
     corrected_query = correct_spelling(db, query, meaning)
     candidates = find_candidates(db, corrected_query, meaning)
+    reputations = outcomes.rate(db, {candidate.passage.memory_id for candidate in candidates})
     size, rank_word = (db.index.size, meaning.embedder.rank_word) if meaning else (0, None)
-    hits_by_rank = load_hits(db, corrected_query, rank(candidates, corrected_query), size, rank_word)
+    ranking = rank(candidates, corrected_query, reputations=reputations)
+    hits_by_rank = load_hits(db, corrected_query, ranking, size, rank_word)
     matches = judge_hits(join_sides(db, keep_near(hits_by_rank, query), query), query, judge)
     hits = level_confidences(arrange_hits(matches, query))
     return Recall(query=query, hits=hits, text=render(hits))
@@ -59,7 +61,7 @@ class Answers:
 
     def find_related(self, target: str, limit: int, progress: Progress) -> RelatedContext:
         """Find memories, files and callers related to code or a task, and record a receipt."""
-        related = about_code.find_related(self._context, target, limit, progress, self.search)
+        related = about_code.find_related(self._context, target, limit, progress, self.search, self.add_sessions)
         return replace(related, recall=self._receipts.record(say_if_behind(self._context, related.recall)))
 
     def search(self, query: Query) -> Recall:
@@ -76,14 +78,13 @@ class Answers:
         context = self._context
         with context.store.db.reading():
             hits = session_search.search(context.store.db, query, context.embedder.meaning)
-        answer = session_search.attach(
-            Recall(query=query, hits=(), text=""), session_search.fit_sessions(hits, query.max_tokens)
-        )
+        fitting = fit_extras(hits, query.max_tokens, render_session_entry)
+        answer = session_search.attach(Recall(query=query, hits=(), text=""), fitting)
         if not answer.session_hits:
             return replace(answer, hint=explain_no_sessions(context, query))
         return self._receipts.record(answer)
 
-    def add_sessions(self, answer: Recall, limit: int = session_search.MOST_BESIDE_MEMORIES) -> Recall:
+    def add_sessions(self, answer: Recall, limit: int | None = None) -> Recall:
         """Add matching passages of past sessions, after the memories."""
         context = self._context
         with context.store.db.reading():
@@ -112,7 +113,7 @@ class Answers:
 
     def _make_judge(self) -> Judge:
         """A judge of anchors that leaves to the background what it has no time for."""
-        deadline = measure_cpu_seconds() + ASKED_SECONDS
+        deadline = find_deadline(ASKED_SECONDS)
         return partial(self._context.checkout.try_to_judge, deadline=deadline)
 
 

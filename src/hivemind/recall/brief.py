@@ -8,11 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from hivemind.background import measure_cpu_seconds
+from hivemind.background import find_deadline
 from hivemind.code.staleness import judge_hits
 from hivemind.context import Context
 from hivemind.errors import StoreError, Unavailable
-from hivemind.model.dataclass import dataclass
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Hit, Occasion, Query, Recall, SessionHit, Signal
 from hivemind.model.scope import Visibility
@@ -29,6 +28,7 @@ from hivemind.recall.unasked_hits import (
     find_linked,
     find_standing,
     fit_shares,
+    leave_out_quiet,
     make_hit,
     may_concern,
 )
@@ -53,17 +53,6 @@ FROM_EXPERIENCE = "From earlier sessions here:"
 MORE = "the `recall` tool or `hivemind recall QUESTION`."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """What a brief contains besides its entries."""
-
-    mark: str
-    """Of the fence; the author of a memory cannot know it, so a memory cannot close the fence."""
-    receipt: str
-    more: int = 0
-    """How many memories did not fit."""
-
-
 class Briefs:
     """Makes the brief of a session, and notes for a prompt or a task, with receipts."""
 
@@ -79,10 +68,12 @@ class Briefs:
         if budget < 1 or any(not line.query for line in self._receipts.list_shown()):
             return Recall(query=query, hits=(), text="")
         # All checks share the time: after a switch of a large branch each of them could use up as much.
-        end = measure_cpu_seconds() + UNASKED_SECONDS
-        standing = mark_stale(context, find_standing(context.store.db, query), query, end)
+        end = find_deadline(UNASKED_SECONDS)
+        db = context.store.db
+        standing = mark_stale(context, leave_out_quiet(db, find_standing(db, query)), query, end)
         standing_ids = {hit.memory.id for hit in standing}
-        stale = [hit for hit in self._find_stale(query, standing, end) if hit.memory.id not in standing_ids]
+        in_doubt = leave_out_quiet(db, self._find_stale(query, standing, end))
+        stale = [hit for hit in in_doubt if hit.memory.id not in standing_ids]
         latest = self._find_latest(query, standing)
         room = query.max_tokens - FRAME_TOKENS - sum(hit.tokens for hit in latest)
         # At most a third for doubts: they warn, but the brief is there for what holds.
@@ -105,7 +96,7 @@ class Briefs:
         hits = find_for_prompt(
             context.store.db, query, self._receipts.list_told_ids(), lambda: context.embedder.meaning
         )
-        marked_hits = mark_stale(context, hits, query)
+        marked_hits = mark_stale(context, leave_out_quiet(context.store.db, hits), query)
         room = query.max_tokens - FRAME_TOKENS - count_entry_tokens(marked_hits)
         session_hits = self._find_experience(query, min(room, EXPERIENCE_TOKENS))
         return self._render(query, marked_hits, is_unasked=True, session_hits=session_hits)
@@ -234,16 +225,15 @@ class Briefs:
         answer = Recall(query=query, hits=hits, text="", session_hits=session_hits)
         answer = self._receipts.record(answer, is_unasked=is_unasked)
         mark = make_fence_mark(self._context.store.secret, hits, session_hits)
-        frame = Frame(mark=mark, receipt=answer.receipt or "", more=more)
-        text = render_brief(hits, frame, asked_ids=asked_ids, session_hits=session_hits)
+        text = render_brief(answer, mark, asked_ids=asked_ids, more=more)
         return say_if_behind(self._context, replace(answer, text=text))
 
 
 def mark_stale(context: Context, hits: Iterable[Hit], query: Query, end: float | None = None) -> tuple[Hit, ...]:
     """Label the hits whose code changed, as far as the time allows: until an end, in CPU time."""
     # What git takes counts too: after a switch of a large branch it is most of the work.
-    deadline = measure_cpu_seconds() + UNASKED_SECONDS if end is None else end
-    judge = partial(context.checkout.try_to_judge, in_passing=True, deadline=deadline)
+    deadline = find_deadline(UNASKED_SECONDS) if end is None else end
+    judge = partial(context.checkout.try_to_judge, deadline=deadline)
     originals = list(hits)
     judged_hits = judge_hits(originals, replace(query, limit=CHECKED_AT_ONCE), judge)
     # Where nobody asked, only a warning counts: score and order stay as they are.
@@ -261,23 +251,21 @@ def mark_unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     return tuple(replace(hit, signals=(signal, *hit.signals)) for hit in hits)
 
 
-def render_brief(
-    hits: Sequence[Hit], frame: Frame, *, asked_ids: Sequence[str] = (), session_hits: Sequence[SessionHit] = ()
-) -> str:
+def render_brief(answer: Recall, mark: str, *, asked_ids: Sequence[str] = (), more: int = 0) -> str:
     """Render the brief: memories in ``asked_ids`` first, best first, then by kind and age, then those in doubt.
 
-    What sessions concluded comes last.
+    What sessions concluded comes last. ``mark`` is that of the fence, and ``more`` how many memories did not fit.
     """
-    if not hits and not session_hits:
+    if not answer.hits and not answer.session_hits:
         return ""
-    requested = [hit for hit in hits if hit.memory.id in asked_ids]
-    standing = sorted((hit for hit in hits if hit.memory.id not in asked_ids), key=_make_order_key)
+    requested = [hit for hit in answer.hits if hit.memory.id in asked_ids]
+    standing = sorted((hit for hit in answer.hits if hit.memory.id not in asked_ids), key=_make_order_key)
     # No headings and no kinds: they cost tokens, and a model solves as much without them.
     entries = [render_entry(hit, with_kind=False) for hit in put_newer_first([*requested, *standing])]
-    if session_hits:
-        entries += [FROM_EXPERIENCE, *map(render_session_entry, session_hits)]
-    more = f"{frame.more} more that did not fit" if frame.more else "More"
-    return wrap_in_fence(UNASKED_NOTE, "\n".join([*entries, f"{more}: {MORE} Receipt {frame.receipt}"]), frame.mark)
+    if answer.session_hits:
+        entries += [FROM_EXPERIENCE, *map(render_session_entry, answer.session_hits)]
+    label = f"{more} more that did not fit" if more else "More"
+    return wrap_in_fence(UNASKED_NOTE, "\n".join([*entries, f"{label}: {MORE} Receipt {answer.receipt or ''}"]), mark)
 
 
 def _make_order_key(hit: Hit) -> tuple[bool, int, str, str]:

@@ -86,9 +86,8 @@ class Browse:
     def search_caveat(self) -> str:
         """Explain what limits the search at present; empty if nothing does."""
         member = self._context.store.membership
-        # After the lease has lapsed the team's memories are withheld until the next sync.
         if member and not member.synchronised_at:
-            return "the team's memories are not here until the hub was asked again; 'hivemind sync' brings them"
+            return "not all of the team's memories are here, because its lease ended; 'hivemind sync' brings them"
         if self._context.embedder.missing_because:
             return f"searched by words alone: {self._context.embedder.missing_because}"
         return ""

@@ -4,18 +4,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from hivemind.code import lazy_modules
 from hivemind.context import Context
+from hivemind.lazy import LazyModule
 from hivemind.model.recall import CommitHit, Occasion, Query, Recall
 from hivemind.model.timestamps import format_date
-from hivemind.recall.rendering import count_tokens, render, render_commit
+from hivemind.recall.rendering import count_tokens, fit_extras, render, render_commit
 from hivemind.text import cues
 from hivemind.text.fence import format_entry
 from hivemind.text.search_terms import extract_terms, measure_share
 
 if TYPE_CHECKING:
-    from hivemind.code.blame import LineOrigin
     from hivemind.code.commit_index import CommitIndex, ReasonedCommit
+    from hivemind.recall import blame
+    from hivemind.recall.blame import LineOrigin
+else:
+    # Only edits need it.
+    blame = LazyModule("recall.blame")
 
 MOST_COMMITS = 2
 EDIT_TOKENS = 100
@@ -66,7 +70,7 @@ def find_for_edit(
         reasons: dict[str, ReasonedCommit] = {}
         for path in [path for path, commits in untold.items() if commits][:MOST_FILES]:
             since = min(commit.at for commit in untold[path])
-            origins = lazy_modules.blame.find_origins(context.checkout.root, path, diffs_by_path[path], since=since)
+            origins = blame.find_origins(context.checkout.root, path, diffs_by_path[path], since=since)
             reasons |= {commit.id: commit for commit in select_about_lines(index, path, origins)}
         fresh = {commit_id: commit for commit_id, commit in reasons.items() if commit_id not in shown_ids}
         hits = [make_hit(commit) for commit in _admit(context, fresh.values())]
@@ -76,7 +80,7 @@ def find_for_edit(
 
 def fit_reasons(hits: Iterable[CommitHit], max_tokens: int) -> tuple[CommitHit, ...]:
     """Return the commits that are told at an edit: the first ones that fit the budget."""
-    return _fit(hits, min(EDIT_TOKENS, max_tokens), render_reason)
+    return fit_extras(hits, min(EDIT_TOKENS, max_tokens), render_reason)[:MOST_COMMITS]
 
 
 def render_reason(hit: CommitHit) -> str:
@@ -94,7 +98,7 @@ def add_commits(context: Context, answer: Recall) -> Recall:
     with context.checkout.read_commits() as index:
         matches = _search(index, query) if index else []
         room = query.max_tokens - count_tokens(answer.text)
-        hits = _fit(map(make_hit, _admit(context, matches)), room, render_commit)
+        hits = fit_extras(map(make_hit, _admit(context, matches)), room, render_commit)[:MOST_COMMITS]
     if not hits:
         return answer
     text = render(answer.hits, answer.files, answer.sessions, answer.session_hits, hits)
@@ -143,14 +147,3 @@ def make_hit(commit: "ReasonedCommit") -> CommitHit:
     """Make the hit of a commit, with as much of its text as is shown."""
     text = commit.text if len(commit.text) <= LONGEST_TEXT else f"{commit.text[:LONGEST_TEXT].rpartition(' ')[0]} …"
     return CommitHit(commit_id=commit.id, author=commit.author, at=commit.at, text=text)
-
-
-def _fit(hits: Iterable[CommitHit], max_tokens: int, render_hit: Callable[[CommitHit], str]) -> tuple[CommitHit, ...]:
-    """Return the first hits that fit the budget."""
-    selection: list[CommitHit] = []
-    for hit in hits:
-        cost = count_tokens(render_hit(hit))
-        if cost <= max_tokens and len(selection) < MOST_COMMITS:
-            selection.append(replace(hit, tokens=cost))
-            max_tokens -= cost
-    return tuple(selection)

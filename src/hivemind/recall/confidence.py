@@ -2,7 +2,7 @@
 
 A memory answers if it is closer in meaning than the best of that many unrelated memories would be by chance; where most
 of the question's significant words occur in it, less closeness is enough. How it ranks says little by itself, because
-scores are relative to the best hit. The measurements behind the numbers are in docs/explanation/ranking.md.
+scores are relative to the best hit. The measurements behind the numbers are in lab/notes/ranking.md.
 """
 
 import math

@@ -1,10 +1,10 @@
 """Hits that disagree: all sides of a dispute are told or none, each names the others, and the newer comes first."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import combinations
+from itertools import combinations, islice
 
 from hivemind.memory.contradiction import find_statement_conflict
 from hivemind.memory.statements import parse_statements
@@ -28,33 +28,53 @@ functions or two long messages often look like a possible contradiction, and are
 
 
 def join_sides(db: Database, hits: Iterable[Hit], query: Query) -> Iterator[Hit]:
-    """Yield the hits in order, each disputed one with the other sides of its dispute, the newest first."""
+    """Yield the hits in order, each disputed one with the other sides of its dispute, the newest first.
+
+    Of a dispute with more sides than the query's limit, the hit comes with the newest of those it contradicts, and
+    further hits that contradict one of these are left out.
+    """
+    most_others = max(query.limit, 2) - 1
     yielded_ids: set[MemoryId] = set()
+    crowded_ids: set[MemoryId] = set()
     for hit in hits:
-        if hit.memory.id in yielded_ids:
+        if hit.memory.id in yielded_ids or not crowded_ids.isdisjoint(_list_opponents(hit.memory)):
             continue
-        others = [memory for memory in _load_sides(db, hit.memory, query) if memory.id not in yielded_ids]
-        group = [hit, *(_make_side(memory, hit, query) for memory in others)]
+        sides = _load_sides(db, hit.memory, query, most_others)
+        group = [hit, *(_make_side(memory, hit, query) for memory in sides if memory.id not in yielded_ids)]
         ids = [member.memory.id for member in group]
         yielded_ids.update(ids)
+        if len(sides) == most_others:
+            crowded_ids.update(ids)
         # What is no longer or not yet true never stands before what is.
         for member in sorted(group, key=lambda side: (side.is_valid, side.memory.recorded_at), reverse=True):
             yield replace(member, sides=tuple(side for side in ids if side != member.memory.id))
 
 
-def _load_sides(db: Database, memory: Memory, query: Query) -> list[Memory]:
-    """Load what contradicts a disputed memory, what contradicts that in turn, and so on; the query's filters hold."""
+def _load_sides(db: Database, memory: Memory, query: Query, most: int) -> list[Memory]:
+    """Load what contradicts a disputed memory, what contradicts that in turn, and so on; the query's filters hold.
+
+    No more than can be shown: where many notes contradict each other, a dispute may reach most of a store.
+    """
     sides, unread = {memory.id: memory}, [memory]
-    while unread:
-        new_ids = {
-            other for side in unread if side.status is Status.DISPUTED for other in side.contradicts
-        } - sides.keys()
-        visible = memories.get_matching(db, new_ids, query) if new_ids else []
-        # As it was then, if the question is about the past.
-        versions = [memories.get_as_of(db, other.id, query.as_of) if query.as_of else other for other in visible]
-        unread = [other for other in versions if other and other.status in (Status.ACTIVE, Status.DISPUTED)]
+    while unread and len(sides) <= most:
+        new_ids = {other for side in unread for other in _list_opponents(side)} - sides.keys()
+        standing = _read_standing(db, new_ids, query) if new_ids else ()
+        unread = [*islice(standing, most + 1 - len(sides))]
         sides |= {other.id: other for other in unread}
     return [side for side in sides.values() if side is not memory]
+
+
+def _list_opponents(memory: Memory) -> tuple[MemoryId, ...]:
+    return memory.contradicts if memory.status is Status.DISPUTED else ()
+
+
+def _read_standing(db: Database, ids: Collection[MemoryId], query: Query) -> Iterator[Memory]:
+    """Read those of some memories that stand and that the query's filters let through, the newest first."""
+    for memory in memories.find_matching(db, ids, query):
+        # As it was then, if the question is about the past.
+        version = memories.get_as_of(db, memory.id, query.as_of) if query.as_of else memory
+        if version and version.status in (Status.ACTIVE, Status.DISPUTED):
+            yield version
 
 
 def _make_side(memory: Memory, hit: Hit, query: Query) -> Hit:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from hivemind.context import Context
+from hivemind.model.memory import Kind
 from hivemind.model.recall import Query
 from hivemind.store.projections import memories, sessions
 from hivemind.text.clean import plural
@@ -32,17 +33,22 @@ def _explain_no_memory(context: Context, query: Query) -> str:
         return f"Nothing that matches was known on {query.as_of[:10]}."
     if query.text and memories.has_others(db, query, ()):
         return f"Nothing here is near this question. Try fewer or other words{_name_others(context, query)}."
+    filters = _name_filters(query)
+    if query.kinds == (Kind.TRACE,) and len(filters) == 1:
+        return "No traces here. Store one: hivemind trace store." if context.is_person else "No traces here."
     current, expired = memories.count_current(db, query)
     if current:
-        filters = _name_filters(query)
         noun = "filter" if len(filters) == 1 else "filters"
-        return f"None of the {plural(current, 'memory')} here matches the {noun} {', '.join(filters)}."
+        none = (
+            "The one memory here does not match" if current == 1 else f"None of the {current:,} memories here matches"
+        )
+        return f"{none} the {noun} {', '.join(filters)}."
     if expired:
         return f"All memories here have expired ({expired:,}); recall --as-of DATE searches those of that time."
     elsewhere, _ = memories.count_current(db, _widen(query)) if _may_widen(context, query) else (0, 0)
     if elsewhere:
         return f"No memories in this repository; others have {elsewhere:,}: --everywhere."
-    return 'No memories here. Store one: hivemind remember "…"' if context.is_person else "No memories here."
+    return 'No memories here. Store one: hivemind remember "…".' if context.is_person else "No memories here."
 
 
 def _name_filters(query: Query) -> list[str]:

@@ -236,24 +236,10 @@ def find_latest(db: Database, query: Query, own_session: str, known: Sequence[st
         candidates = [line for line in reliable if line.part is Part.CONCLUSION][-1:]
         # Not the agent's own plan, which may repeat what it read.
         candidates += [line for line in reliable if line.part is Part.OPEN and line.evidence is Evidence.SAID][:1]
-        fitting = fit_lines(candidates, room)
-        cost = sum(map(_count_line_tokens, fitting))
-        room -= cost
-        if fitting:
-            latest_hits.append(
-                SessionHit(
-                    session_id=session.id,
-                    observation=fitting[0].event,
-                    agent=session.agent,
-                    repo=session.repo,
-                    at=session.last_seen_at,
-                    what=CONCLUSION,
-                    text="",
-                    score=0.0,
-                    conclusions=fitting,
-                    tokens=cost,
-                )
-            )
+        if fitting := fit_lines(candidates, room):
+            hit = _make_session_hit(session, fitting, at=session.last_seen_at)
+            latest_hits.append(hit)
+            room -= hit.tokens
     return tuple(latest_hits)
 
 
@@ -275,7 +261,8 @@ def find_for_edit(
     ]
     diff = "\n".join(text for diffs in diffs_by_path.values() for text in diffs)
     about = [(session, line) for session, line in untold if not diff or _names_something_in(line, diff, diffs_by_path)]
-    return EditRulings([_make_ruling_hit(session, line) for session, line in about[:MOST_RULINGS]], len(untold))
+    hits = [_make_session_hit(session, (shorten(line),), at=line.at) for session, line in about[:MOST_RULINGS]]
+    return EditRulings(hits, len(untold))
 
 
 def list_ruled_files(db: Database, query: Query) -> Iterator[str]:
@@ -311,22 +298,12 @@ def _is_file(file: str, path: str) -> bool:
     return file == path or file.endswith(f"/{path}") or path.endswith(f"/{file}")
 
 
-def _make_ruling_hit(session: Session, line: DigestLine) -> SessionHit:
-    short = shorten(line)
+def _make_session_hit(session: Session, lines: tuple[DigestLine, ...], *, at: str) -> SessionHit:
+    """Make the hit of a session that nobody searched for."""
     return SessionHit(
-        session_id=session.id, observation=line.event, agent=session.agent, repo=session.repo, at=line.at,
-        what=CONCLUSION, text="", score=0.0, conclusions=(short,), tokens=_count_line_tokens(short),
+        session_id=session.id, observation=lines[0].event, agent=session.agent, repo=session.repo, at=at,
+        what=CONCLUSION, text="", score=0.0, conclusions=lines, tokens=sum(map(_count_line_tokens, lines)),
     )  # fmt: skip
-
-
-def fit_hits(hits: Iterable[SessionHit], max_tokens: int) -> tuple[SessionHit, ...]:
-    """Return the first hits that fit the budget."""
-    selection: list[SessionHit] = []
-    for hit in hits:
-        if hit.tokens <= max_tokens:
-            selection.append(hit)
-            max_tokens -= hit.tokens
-    return tuple(selection)
 
 
 def label_contradicted(hits: Sequence[Hit], session_hits: Sequence[SessionHit]) -> list[Hit]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory, Status, Trust
+from hivemind.model.outcomes import NO_REPUTATIONS, Reputation
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
 from hivemind.model.timestamps import find_time_window, format_date
@@ -40,10 +41,16 @@ TIME_FACTOR = 1.25
 """A question about last week wants what was learned last week."""
 ELSEWHERE_FACTOR = 0.8
 """What was learned in another repository counts less."""
+REPUTATION_FACTORS = {-1: 0.95, 1: 1.02}
+"""Small, so that what became of a memory decides only between equal matches: agents ignore a rule for many reasons."""
+REPUTATION_REASONS = {-1: "was unheeded in several sessions", 1: "helped in several sessions"}
 HIGHEST_UNSURE = SURE - 0.01
 """The confidence of what matches well and does not answer: it is about another number, or not true at that time."""
 SMALLEST_PAGE = 5
 """Memories that are loaded at once, so that with a limit of one, too, what is valid comes before what no longer is."""
+
+MOST_NAMED = 5
+"""Of the memories that contradict one; each costs ten characters in every answer."""
 
 OTHER_SCRIPT_WEIGHT = 0.5
 """For a question beyond the Latin script, which the model reads less well."""
@@ -104,8 +111,16 @@ class _LoadedPlace(NamedTuple):
     """At the time that the answer is about."""
 
 
-def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION) -> list[Ranked]:
-    """Sort the memories of the candidates by how well they match, best first."""
+def rank(
+    candidates: Sequence[Candidate],
+    query: Query,
+    fusion: Fusion = FUSION,
+    reputations: Mapping[str, Reputation] = NO_REPUTATIONS,
+) -> list[Ranked]:
+    """Sort the memories of the candidates by how well they match, best first.
+
+    ``reputations`` say of some memories what became of them when they were told.
+    """
     # BM25 scores have no fixed scale, so they are compared with the best of this query.
     most_words = max((candidate.passage.score for candidate in candidates), default=0.0) or 1.0
     terms = extract_terms(query.text)
@@ -121,8 +136,8 @@ def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION)
     has_vectors = any(candidate.meaning is not None for candidate in candidates)
     counted_terms = terms if has_vectors else []
     places = [
-        _score(of_memory, most_words, weight, penalty, lifts, query, window, counted_terms)
-        for of_memory in passages.values()
+        _score(of_memory, most_words, weight, penalty, lifts, query, window, counted_terms, reputations.get(memory_id))
+        for memory_id, of_memory in passages.items()
     ]
     # Sorting is stable, so the newer of two equal scores stays first.
     places.sort(key=lambda place: place.candidate.passage.revised_at, reverse=True)
@@ -262,6 +277,7 @@ def _score(
     query: Query,
     window: Window,
     terms: list[str],
+    reputation: Reputation | None,
 ) -> Ranked:
     """Score a memory by those of its passages that were found."""
     # Most memories have one passage, and this runs for every candidate.
@@ -281,7 +297,7 @@ def _score(
         score += (1 - weight) * _rescale(meaning) + lift
     else:
         score += (1 - weight) * next(measure_word_shares(terms, [best]))
-    factors = _list_factors(best.passage, query, window)
+    factors = _list_factors(best.passage, query, window, reputation)
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
         for _, factor, _ in factors:
@@ -338,7 +354,7 @@ def _rescale(cosine: float) -> float:
     return (cosine - UNRELATED_COSINE) / (SAME_COSINE - UNRELATED_COSINE)
 
 
-def _list_factors(passage: PassageHit, query: Query, window: Window) -> list[Factor]:
+def _list_factors(passage: PassageHit, query: Query, window: Window, reputation: Reputation | None) -> list[Factor]:
     """List what raises or lowers a memory's score besides its text."""
     factors = [("trust", TRUST_FACTORS[passage.trust], TRUST_REASONS[passage.trust])]
     if passage.kind in EPISODIC_KINDS and Kind.TRACE not in query.kinds:
@@ -347,6 +363,9 @@ def _list_factors(passage: PassageHit, query: Query, window: Window) -> list[Fac
         factors.append(("time", TIME_FACTOR, "is from the time the question names"))
     if passage.repo and any(query.sight.repos) and passage.repo not in query.sight.repos:
         factors.append(("place", ELSEWHERE_FACTOR, "was learned in another repository"))
+    if reputation and reputation.level:
+        level = reputation.level
+        factors.append(("reputation", REPUTATION_FACTORS[level], REPUTATION_REASONS[level]))
     return factors
 
 
@@ -362,7 +381,11 @@ def _load_memories(db: Database, query: Query, ids: Sequence[str]) -> dict[str, 
 def _describe_status(memory: Memory) -> str:
     if memory.status is not Status.DISPUTED:
         return memory.status.value
-    by = f" by {', '.join(map(shorten_id, memory.contradicts))}" if memory.contradicts else ""
+    names = [shorten_id(other) for other in memory.contradicts]
+    if len(names) > MOST_NAMED:
+        # What contradicted it later stands last.
+        names = [*names[-MOST_NAMED:], f"{len(names) - MOST_NAMED} more"]
+    by = f" by {', '.join(names)}" if names else ""
     return f"disputed{by} since {format_date(memory.disputed_at)}"
 
 

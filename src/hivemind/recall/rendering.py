@@ -6,9 +6,10 @@ and control characters cannot reach the terminal.
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TypeVar
 
 from hivemind.model.code import RelatedFile, SharedSession
 from hivemind.model.digest import DigestLine, Evidence
@@ -30,6 +31,8 @@ EVIDENCE_LABELS = {
     Evidence.AGENT: "an agent's summary, not confirmed",
 }
 """Who is behind a line of a digest, for an agent, to which "you" is itself."""
+Extra = TypeVar("Extra", SessionHit, CommitHit)
+"""What is shown beside memories."""
 BYTES_PER_TOKEN = 3
 """English prose has four bytes to a token, code three to four: counting three errs on the safe side."""
 LABEL_TOKENS = 26
@@ -64,6 +67,17 @@ def fit(hits: Iterable[Hit], limit: int, max_tokens: int) -> tuple[Hit, ...]:
         tokens_left -= cost
         if len(selection) == limit:
             break
+    return tuple(selection)
+
+
+def fit_extras(hits: Iterable[Extra], max_tokens: int, render_hit: Callable[[Extra], str]) -> tuple[Extra, ...]:
+    """Return the first hits that fit the budget as they are rendered, each with its cost."""
+    selection: list[Extra] = []
+    for hit in hits:
+        cost = count_tokens(render_hit(hit))
+        if cost <= max_tokens:
+            selection.append(replace(hit, tokens=cost))
+            max_tokens -= cost
     return tuple(selection)
 
 

@@ -1,18 +1,19 @@
 """Rank earlier sessions as wholes by how well they fit a question or task, and their conclusions.
 
 A question seldom resembles its answer, but it resembles the talk in which the answer was found. So each conclusion is
-rated together with the messages around it and with its session as a whole. docs/explanation/experience.md has the
+rated together with the messages around it and with its session as a whole. docs/explanation/recall.md has the
 measurements.
 """
 
 import math
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from hivemind.model.digest import DigestLine
 from hivemind.model.recall import Query
+from hivemind.model.session import ObservationKind
 from hivemind.store.database import Database
 from hivemind.store.projections import digests, session_passages
 from hivemind.store.projections.session_passages import SessionPassage, TalkPassage
@@ -62,6 +63,8 @@ class Conclusion:
     score: float
     shared_weight: float = 0.0
     """How much the words say that it shares with the question: a few rare ones, or many common ones."""
+    closeness: float = 0.0
+    """How close it is by itself, in meaning and words."""
 
     @property
     def rank(self) -> float:
@@ -75,6 +78,8 @@ class Experience:
 
     conclusions: tuple[Conclusion, ...] = ()
     passages: Mapping[str, SessionPassage] | None = None
+    replies: Mapping[str, tuple[float, TalkPassage]] = field(default_factory=dict)
+    """Of each session the reply closest in meaning, and how close it is in meaning and words; none without a model."""
 
     def list_sessions(self) -> list[str]:
         """List the sessions, best first."""
@@ -115,10 +120,17 @@ def find_experience(
     closeness = meaning.compare_talk(query, passages) if meaning else [0.0] * len(passages)
     weights = _weigh_terms(db, query)
     conclusions: list[Conclusion] = []
-    ratings = zip(passages, closeness, strict=True)
-    for session_id, group in groupby(ratings, key=lambda rating: rating[0].session_id):
-        conclusions += _rate(session_id, lines[session_id], Talk.of([*group]), weights)
-    return Experience(tuple(sorted(conclusions, key=lambda each: -each.score)), best_passages)
+    replies: dict[str, tuple[float, TalkPassage]] = {}
+    all_ratings = zip(passages, closeness, strict=True)
+    for session_id, group in groupby(all_ratings, key=lambda rating: rating[0].session_id):
+        ratings = [*group]
+        conclusions += _rate(session_id, lines[session_id], Talk.of(ratings), weights)
+        of_replies = [rating for rating in ratings if rating[0].seen is ObservationKind.REPLY]
+        reply, cosine = max(of_replies, key=lambda rating: rating[1], default=(None, 0.0))
+        if reply and cosine > 0:
+            shared_weight = sum(map(weights.__getitem__, find_shared(weights, reply.text)))
+            replies[session_id] = cosine + shared_weight / (sum(weights.values()) or 1.0), reply
+    return Experience(tuple(sorted(conclusions, key=lambda each: -each.score)), best_passages, replies)
 
 
 def _pick_passages(
@@ -200,5 +212,6 @@ def _rate(session_id: str, lines: Sequence[DigestLine], talk: Talk, weights: Map
             sum(map(weights.__getitem__, find_shared(weights, text))) for text in (own_text, around_text)
         )
         score = (closeness + (shared_weight + OWN_WORDS_WEIGHT * own) / whole) / 2 - chance
-        conclusions.append(Conclusion(session_id, line, score, shared_weight))
+        own_closeness = talk.closeness.get(line.event, 0.0) + own / whole
+        conclusions.append(Conclusion(session_id, line, score, shared_weight, own_closeness))
     return conclusions

@@ -75,14 +75,7 @@ class SessionReceipts:
         told = (
             receipts.find_told_passages(db, session, sessions.find_last_compaction(db, session)) if session else set()
         )
-        waiting = self.read_waiting()
-        facts = (event.fact for event in waiting.receipts) if waiting else ()
-        return told | {
-            EventId(passage.observation)
-            for fact in facts
-            if isinstance(fact, MemoriesRecalled)
-            for passage in fact.sessions
-        }
+        return told | {EventId(passage.observation) for fact in self._list_waiting_facts() for passage in fact.sessions}
 
     def list_shown(self) -> Sequence[Receipt]:
         """List what this session was shown since its last compaction."""
@@ -106,9 +99,12 @@ class SessionReceipts:
             return set()
         since, waiting = sessions.find_last_compaction(db, session), self.read_waiting()
         commit_ids = receipts.find_shown_commits(db, session, max(since, waiting.last_compaction if waiting else ""))
+        return commit_ids | {commit.commit_id for fact in self._list_waiting_facts() for commit in fact.commits}
+
+    def _list_waiting_facts(self) -> list[MemoriesRecalled]:
+        waiting = self.read_waiting()
         facts = [event.fact for event in waiting.receipts] if waiting else []
-        waiting_facts = [fact for fact in facts if isinstance(fact, MemoriesRecalled)]
-        return commit_ids | {commit.commit_id for fact in waiting_facts for commit in fact.commits}
+        return [fact for fact in facts if isinstance(fact, MemoriesRecalled)]
 
     def read_waiting(self) -> WaitingSession | None:
         """Read what the spool has of the author's session; None unless something could not be recorded."""

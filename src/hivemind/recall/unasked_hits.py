@@ -1,7 +1,7 @@
 """Find memories that nobody asked for: what holds in this repository, and what a prompt calls for.
 
 A short prompt must share words with a memory and be close to it. A task is long and seldom quotes the rule that governs
-it, so there meaning alone decides. docs/explanation/ranking.md has the measurements.
+it, so there meaning alone decides. lab/notes/ranking.md has the measurements.
 """
 
 import math
@@ -12,7 +12,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from hivemind.model.commands import find_command_purposes, find_purposes
-from hivemind.model.memory import Kind, Memory, Trust
+from hivemind.model.ids import Timestamp
+from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.model.timestamps import format_timestamp, parse_timestamp
 from hivemind.recall.candidates import Candidate, find_candidates, measure_word_shares, read_closest
@@ -21,7 +22,7 @@ from hivemind.recall.conflicting_hits import join_sides
 from hivemind.recall.ranking import build_labels, load_hits, rank
 from hivemind.recall.rendering import fit
 from hivemind.store.database import Database
-from hivemind.store.projections import memories, receipts, session_passages, sessions
+from hivemind.store.projections import memories, outcomes, receipts, session_passages, sessions
 from hivemind.text.clean import first_line
 from hivemind.text.search_terms import extract_terms, find_shared, measure_coverage
 
@@ -46,10 +47,14 @@ SHARES: dict[Kind, float] = {
     Kind.FIX: 0.05,
 }
 """The part of the budget that each kind is sure of, the most useful first; what a kind leaves is free for the rest."""
+STANDING_RULES = (Kind.CONVENTION, Kind.PREFERENCE, Kind.REQUIREMENT)
+"""Kinds that never become quiet if a person stated or approved them."""
 RECENT_SESSIONS, RECENT_USE = 5, timedelta(days=60)
 """What counts as recent work, and for how long a use of a memory counts."""
 
 MOST_MEMORIES = 500
+MOST_SIDES = 8
+"""A dispute with more sides is left out of the brief, which it would fill."""
 LONGEST_ENTRY = 400
 """Characters; an agent can recall the rest of a longer memory."""
 FRAME_TOKENS = 90
@@ -98,7 +103,27 @@ def find_standing(db: Database, query: Query) -> tuple[Hit, ...]:
     ]
     by_use = sorted(current, key=_make_use_key(db, query, current), reverse=True)
     hits = (make_hit(memory, query, "holds here") for memory in _take_turns(_put_commands_first(by_use)))
-    return tuple(join_sides(db, hits, query))
+    # One more than may be, to see which disputes have too many.
+    sides_query = replace(query, limit=MOST_SIDES + 1)
+    return tuple(hit for hit in join_sides(db, hits, sides_query) if len(hit.sides) < MOST_SIDES)
+
+
+def leave_out_quiet(db: Database, hits: Iterable[Hit]) -> list[Hit]:
+    """Leave out what was told again and again without a sign of use."""
+    hits = list(hits)
+    quiet_ids = find_quiet(db, [hit.memory for hit in hits])
+    return [hit for hit in hits if hit.memory.id not in quiet_ids]
+
+
+def find_quiet(db: Database, candidates: Iterable[Memory]) -> dict[str, Timestamp]:
+    """Those of these memories that were told without a sign of use in several sessions, and since when."""
+    ids = [
+        memory.id
+        for memory in candidates
+        # Obeying a standing rule leaves no trace; and of a dispute all sides are told, or none.
+        if memory.status is Status.ACTIVE and not (memory.kind in STANDING_RULES and memory.trust is Trust.HIGH)
+    ]
+    return outcomes.find_quiet(db, ids)
 
 
 def fit_shares(hits: Sequence[Hit], max_tokens: int) -> tuple[Hit, ...]:
@@ -126,18 +151,20 @@ def _list_first_commands(hits: Iterable[Hit]) -> list[Hit]:
 
 def _make_use_key(
     db: Database, query: Query, candidates: Sequence[Memory]
-) -> Callable[[Memory], tuple[Trust, bool, int, str]]:
-    """Make a sort key: trust, then fit to the repository's recent work, then use, then age."""
+) -> Callable[[Memory], tuple[Trust, int, bool, int, str]]:
+    """Make a sort key: trust, then what became of it, then fit to the repository's recent work, then use, then age."""
+    reputations = outcomes.rate(db, [memory.id for memory in candidates])
     since = format_timestamp(parse_timestamp(query.now) - RECENT_USE)
     uses = receipts.count_uses(db, [memory.id for memory in candidates], since)
     recent_sessions = sessions.list_sessions(db, query.sight, limit=RECENT_SESSIONS)
     recent_files = {file for _, file, _ in sessions.find_touched_files(db, [session.id for session in recent_sessions])}
 
-    def rate(memory: Memory) -> tuple[Trust, bool, int, str]:
+    def rate(memory: Memory) -> tuple[Trust, int, bool, int, str]:
+        level = reputations[memory.id].level if memory.id in reputations else 0
         paths = {anchor.path for anchor in memory.anchors}
         is_recent = any(file == path or file.endswith(f"/{path}") for path in paths for file in recent_files)
         # Doublings and not counts: the order must not change with every single recall.
-        return memory.trust, is_recent, uses.get(memory.id, 0).bit_length(), memory.recorded_at
+        return memory.trust, level, is_recent, uses.get(memory.id, 0).bit_length(), memory.recorded_at
 
     return rate
 
@@ -208,7 +235,8 @@ def _load_best_hits(
     db: Database, query: Query, candidates: Sequence[Candidate], excluded_ids: Container[str]
 ) -> Iterator[Hit]:
     """Load the memories that score not much worse than the best; callers decide whether that calls for them."""
-    ranking = rank(candidates, query)
+    reputations = outcomes.rate(db, {candidate.passage.memory_id for candidate in candidates})
+    ranking = rank(candidates, query, reputations=reputations)
     lowest_score = SHARE_OF_BEST * ranking[0].score if ranking else 0.0
     close = [place for place in ranking if place.score >= lowest_score]
     hits = load_hits(db, query, close)

@@ -11,11 +11,15 @@ from hivemind.model.events import FACTS, MemoriesRecalled, MemoryErased, TeamAdm
 from hivemind.model.fold import HistoryStep, build_history
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Memory, Status
+from hivemind.model.outcomes import TellingRecord
 from hivemind.model.recall import Receipt, Spent
 from hivemind.model.review import DailyStats, Explanation
+from hivemind.model.scope import Visibility
+from hivemind.recall.unasked_hits import find_quiet
 from hivemind.store import log
 from hivemind.store.log import LogEntry
-from hivemind.store.projections import memories, receipts
+from hivemind.store.projections import memories, outcomes, receipts
+from hivemind.text.clean import plural
 
 PRIVATE_FACTS = ("memories.recalled", "write.refused", "session.examined")
 """Facts of what somebody asked or tried, which are not the team's."""
@@ -28,13 +32,46 @@ class WeekSummary:
     sessions: int
     """Sessions that were given something."""
     memories: int
-    briefs: int
-    answers: int
-    """Questions and prompts that memory answered."""
-    hints: int
-    """What agents were told before an edit or a command, or after a failure."""
+    edits: int
+    """Edits at which agents were told something, then commands and failures at which they were."""
+    commands: int
+    failures: int
+    guards: int
+    """Calls at which a guard asked or refused."""
+    questions: int
+    """Questions for which memories were found, also uncertain ones."""
     warnings: int
     """Memories that were shown with a warning that their code had changed."""
+    resolutions: int
+    """Failures that did not come again after memory was told about them."""
+    additions: int
+    """New memories that stand."""
+    quotations: int
+    """Those of them that the person said to an agent."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What happened, for people; nothing where nothing did."""
+        reach = f"{plural(self.memories, 'memory')} in {plural(self.sessions, 'session')}"
+        actions = ((self.edits, "edit"), (self.commands, "command"), (self.failures, "failure"))
+        counts = [plural(count, what) for count, what in actions if count]
+        times = "once" if self.guards == 1 else f"{self.guards:,} times"
+        parts = (
+            (self.sessions, f"Agents got {reach}."),
+            (self.resolutions, f"{plural(self.resolutions, 'failure')} did not come again after a fix was told."),
+            (counts, f"Notes came with {' and '.join(filter(None, (', '.join(counts[:-1]), *counts[-1:])))}."),
+            (self.guards, f"Guards acted {times}."),
+            (self.questions, f"{plural(self.questions, 'question')} found memories."),
+            (self.warnings, f"{plural(self.warnings, 'memory')} came with a warning that code had changed."),
+            (self.additions, self._describe_learned()),
+        )
+        return tuple(sentence for count, sentence in parts if count)
+
+    def _describe_learned(self) -> str:
+        own_words = f", {self.quotations:,} of them in your own words" if self.quotations else ""
+        if self.additions == self.quotations == 1:
+            own_words = ", in your own words"
+        return f"{plural(self.additions, 'memory')} {'was' if self.additions == 1 else 'were'} learned{own_words}."
 
 
 class History:
@@ -63,7 +100,19 @@ class History:
         memory = context.find_memory(memory_id, everywhere=everywhere)
         lines = receipts.find_by_memory(context.store.db, memory.id, context.limit_sight(everywhere=everywhere))
         history = self.steps(memory.id, everywhere=everywhere)
-        return Explanation(memory=memory, history=history, receipts=self._filter_visible(lines))
+        return Explanation(
+            memory=memory, history=history, receipts=self._filter_visible(lines),
+            record=self._read_record(memory, context.limit_sight(everywhere=everywhere)),
+        )  # fmt: skip
+
+    def _read_record(self, memory: Memory, sight: Visibility) -> TellingRecord:
+        db = self._context.store.db
+        telling_count, session_count = receipts.count_tellings(db, memory.id, sight)
+        return TellingRecord(
+            tellings=telling_count, sessions=session_count,
+            outcomes=tuple(outcomes.find_by_memory(db, memory.id, sight)),
+            quiet_since=find_quiet(db, [memory]).get(memory.id, ""),
+        )  # fmt: skip
 
     def receipts(self, session: str = "", *, limit: int = 200, everywhere: bool = False) -> tuple[Receipt, ...]:
         """List which memories were shown to whom, and why: in one session, or the newest of all."""
@@ -91,8 +140,9 @@ class History:
     ) -> tuple[LogEntry, ...]:
         """List log entries, newest first, filtered by memory, facts, actor and batch."""
         context = self._context
-        if self._own_only:
-            # What others asked and tried is theirs; the rest of the log is the team's.
+        # What others asked and tried is theirs; the rest of the log is the team's. A question belongs to no repository,
+        # so an agent would also read what was asked in others.
+        if self._own_only or not context.may_look_everywhere:
             shared_facts = tuple(name for name in facts or FACTS if name not in PRIVATE_FACTS)
             facts, actor = (shared_facts, actor) if shared_facts else (facts, context.author.actor)
         about = context.resolve(memory, everywhere=everywhere) if memory else ""
@@ -119,7 +169,14 @@ class History:
         """Count what memory did in the last seven days."""
         since = timestamps.format_timestamp(self._context.clock() - timedelta(days=7))
         actor = self._context.author.actor if self._own_only else ""
-        return WeekSummary(*receipts.summarise_since(self._context.store.db, self._context.limit_sight(), since, actor))
+        db, sight = self._context.store.db, self._context.limit_sight()
+        counts = receipts.summarise_since(db, sight, since, actor)
+        names = ("sessions", "memories", "edits", "commands", "failures", "guards", "questions", "warnings")
+        additions, quotations = memories.count_learned(db, sight, since)
+        return WeekSummary(
+            **dict(zip(names, counts, strict=True)),
+            resolutions=outcomes.count_resolved(db, sight, since), additions=additions, quotations=quotations,
+        )  # fmt: skip
 
     def days(self, count: int = 30) -> tuple[DailyStats, ...]:
         """Count memories, recalls, briefs and tokens of the last days, today last."""

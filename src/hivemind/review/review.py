@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from hivemind.agents import file_changes
 from hivemind.agents.file_changes import FileChange
@@ -15,10 +14,13 @@ from hivemind.memory import verdicts
 from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derive_id, shorten_id
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.review import MemoryChange, ReviewItem, ReviewReason, Selection, StaleMemory
+from hivemind.model.outcomes import UNHEEDED, TellingOutcome
+from hivemind.model.review import BranchDiff, MemoryChange, ReviewItem, ReviewReason, Selection, StaleMemory
 from hivemind.model.timestamps import format_date
+from hivemind.review.branch_diff import compare_branch, select_public
 from hivemind.review.rollback import make_rollback_events, make_undo_events, plan_rollback
-from hivemind.store.projections import memories
+from hivemind.store.projections import memories, outcomes
+from hivemind.text.clean import plural
 from hivemind.text.untrusted import read_limited
 from hivemind.transfer import rules_files
 from hivemind.transfer.skills import plan_skill
@@ -54,7 +56,7 @@ class Review:
         everywhere: bool = False,
         older: bool = False,
     ) -> tuple[ReviewItem, ...]:
-        """List the memories that need review: disputed, stale, overdue, then proposals, the most useful ones first.
+        """List what needs review: disputed, stale, overdue or unheeded memories, then proposals, the most useful first.
 
         A dispute is one item, under its newest memory, with the other sides in ``against``.
 
@@ -67,6 +69,7 @@ class Review:
         items = self._make_undecided_items(pending, everywhere=everywhere)
         overdue_query = context.query(limit=limit, everywhere=everywhere)
         items += [_make_overdue_item(memory) for memory in memories.find_overdue(db, overdue_query)]
+        items += self._make_unheeded_items(everywhere=everywhere)
         items += [_make_stale_item(doubt) for doubt in (find_stale_memories(context) if doubts is None else doubts)]
         items.sort(key=lambda item: WEIGHT[item.reason])
         # A memory waits once, for its weightiest reason; when that is settled, the next one shows.
@@ -77,6 +80,14 @@ class Review:
                 queue.append(item)
                 listed_ids |= {item.memory.id, *(side.id for side in item.against)}
         return tuple(queue[:limit])
+
+    def diff(self, branch: str = "") -> BranchDiff:
+        """Say what a branch taught and which memories it affects; by default, this one since the default branch."""
+        return compare_branch(self._context, branch)
+
+    def select_public(self, diff: BranchDiff) -> BranchDiff:
+        """Return a diff that may be published: with memories of the team alone, and how many others there are."""
+        return select_public(diff)
 
     def count_older(self, *, everywhere: bool = False) -> int:
         """Count the proposals that have left the queue because nobody looked at them for 30 days."""
@@ -202,25 +213,26 @@ class Review:
         self._context.require_person("undoing a rollback")
         return len(self._context.record(make_undo_events(self._context.store, self._context.factory, name)))
 
-    def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
-        """Plan to write a memory into an instruction file: the file, its text now, and its new text."""
+    def promote(self, memory: str, file: str) -> tuple[FileChange, ...]:
+        """Plan to write a memory into an instruction file; empty if it is there already."""
         root = self._context.checkout.root
         target = (root / file).resolve()
         # A name such as ../../.ssh/config must not be written to.
         if not target.is_relative_to(root.resolve()):
             raise InvalidInput(f"{file!r} does not lie in the repository")
         try:
-            before = read_limited(target, rules_files.LARGEST_FILE).decode() if target.exists() else ""
+            before = read_limited(target, rules_files.LARGEST_FILE).decode("utf-8-sig") if target.exists() else None
         except ValueError as error:
             raise InvalidInput(f"{file!r} cannot be read: {error}; name another file") from None
-        return target, before, rules_files.insert_memory(before, self._context.find_memory(memory))
+        after = rules_files.insert_memory(before or "", self._context.find_memory(memory))
+        return (FileChange(path=target, before=before, after=after),) if after != before else ()
 
     def promote_as_skill(self, memory: str) -> tuple[FileChange, ...]:
-        """Plan to write a procedure as a skill of this repository; ``write_skill`` makes the changes."""
+        """Plan to write a procedure as a skill of this repository; empty if it is there already."""
         return plan_skill(self._context, memory)
 
-    def write_skill(self, changes: Iterable[FileChange]) -> None:
-        """Write a planned skill; refuses if a file has changed since."""
+    def write(self, changes: Iterable[FileChange]) -> None:
+        """Write a planned promotion; refuses if a file has changed since."""
         file_changes.apply(changes)
 
     def _find_pending(self, limit: int, *, everywhere: bool, older: bool) -> list[Memory]:
@@ -244,6 +256,16 @@ class Review:
             items.append(_make_undecided_item(newest, against))
         return items
 
+    def _make_unheeded_items(self, *, everywhere: bool) -> list[ReviewItem]:
+        """Make the items of memories that were unheeded more often than they helped, with the evidence."""
+        db, sight = self._context.store.db, self._context.limit_sight(everywhere=everywhere)
+        reputations = outcomes.rate(db, outcomes.find_unheeded(db, sight))
+        unheeded_ids = [memory_id for memory_id, reputation in reputations.items() if reputation.level < 0]
+        return [
+            _make_unheeded_item(memory, outcomes.find_by_memory(db, memory.id, sight))
+            for memory in memories.get_all(db, unheeded_ids)
+        ]
+
     def find_other_sides(self, memory: Memory, *, everywhere: bool = False) -> tuple[Memory, ...]:
         """Return the visible memories that this one contradicts or that contradict it, newest first."""
         sight = self._context.limit_sight(everywhere=everywhere)
@@ -256,7 +278,7 @@ def _make_undecided_item(memory: Memory, against: tuple[Memory, ...]) -> ReviewI
     if memory.status is Status.DISPUTED:
         reason, why = ReviewReason.DISPUTED, f"disputed since {format_date(memory.disputed_at)}"
     else:
-        proposer = f"the detector {detector}" if detector else PROPOSERS[memory.channel]
+        proposer = f"the {detector} detector" if detector else PROPOSERS[memory.channel]
         reason, why = ReviewReason.PROPOSED, f"proposed by {proposer}"
     # No texts, so that nobody's words can pass for ours.
     contradiction = f"contradicts {', '.join(shorten_id(other.id) for other in against)}" if against else ""
@@ -268,6 +290,16 @@ def _make_undecided_item(memory: Memory, against: tuple[Memory, ...]) -> ReviewI
 
 def _make_overdue_item(memory: Memory) -> ReviewItem:
     return ReviewItem(memory=memory, reason=ReviewReason.OVERDUE, why=f"to be verified by {memory.verify_by[:10]}")
+
+
+def _make_unheeded_item(memory: Memory, evidence: Iterable[TellingOutcome]) -> ReviewItem:
+    since = max(memory.revised_at, memory.last_verified_at)
+    lines = [outcome for outcome in evidence if outcome.kind in UNHEEDED and outcome.at > since]
+    sessions = {kind: {outcome.session_id for outcome in lines if outcome.kind is kind} for kind in UNHEEDED}
+    counts = [f"{kind.label} in {plural(len(ids), 'session')}" for kind, ids in sessions.items() if ids]
+    last = lines[0]
+    why = f"told, and {', '.join(counts)}; last {format_date(last.at)} in {shorten_id(last.session_id)}"
+    return ReviewItem(memory=memory, reason=ReviewReason.UNHEEDED, why=why)
 
 
 def _make_stale_item(doubt: StaleMemory) -> ReviewItem:

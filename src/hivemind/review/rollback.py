@@ -3,7 +3,7 @@
 Events that are rolled back count as if they had never happened, until the rollback is undone.
 """
 
-from hivemind.errors import InvalidInput, NotFound
+from hivemind.errors import AmbiguousId, InvalidInput, NotFound
 from hivemind.model.events import Event, MemoryRemembered, MemoryRolledBack, RollbackUndone
 from hivemind.model.fold import find_rolled_back, fold_memory
 from hivemind.model.ids import EventId, MemoryId
@@ -63,6 +63,8 @@ def make_undo_events(store: Store, factory: EventFactory, rollback: str) -> list
     rollbacks = log.find_rollback_events(store.db, rollback)
     if not rollbacks:
         raise NotFound(f"there is no rollback {rollback!r}; 'hivemind log' shows them")
+    if len(names := {name for name, _ in rollbacks}) > 1:
+        raise AmbiguousId(rollback, sorted(names))
     return [
         factory.event(RollbackUndone(memory_id=MemoryId(event.about), rollback=name), event.scope, event.repo)
         for name, event in rollbacks

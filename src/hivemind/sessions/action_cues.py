@@ -9,7 +9,7 @@ import os
 import re
 
 from hivemind.agents import callers
-from hivemind.text import cues
+from hivemind.text import cues, shell_edits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,29 +28,8 @@ OWN_TOOL = r"hivemind.*remember\Z"
 TOOL_FIELDS = ("tool_name", "toolName", "tool")
 EXIT_CODE = r"(?i)\bexit(?:ed with)?(?: code| status)?:? [1-9]\d*\b"
 LOOKING = frozenset(
-    [
-        "ls",
-        "cat",
-        "grep",
-        "rg",
-        "find",
-        "head",
-        "tail",
-        "sed",
-        "awk",
-        "which",
-        "test",
-        "git",
-        "cd",
-        "echo",
-        "pwd",
-        "jq",
-        "wc",
-        "sleep",
-        "kill",
-        "curl",
-    ]
-)
+    ("ls", "cat", "grep", "rg", "find", "head", "tail", "sed", "awk", "which", "test", "git", "cd", "echo", "pwd", "jq")
+) | frozenset(("wc", "sleep", "kill", "curl"))
 """Commands that only look, or that fail by themselves; that they pass again teaches nothing."""
 INPUT_FIELDS = ("tool_input", "toolArgs", "tool_call", "input", "args", "parameters")
 """Fields with what the agent asked of the tool; all others may hold what the tool answered."""
@@ -62,9 +41,13 @@ def find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | No
     if action is None or not action[2]:
         return None
     root, session, cues_of_call = action
+    if event in callers.BEFORE_CALL_EVENTS and agent in callers.GUARDED_ONLY:
+        cues_of_call = [cue for cue in cues_of_call if cue.startswith(cues.GUARDED)]
     runs = [cue for cue in cues_of_call if cue.startswith((FAILED, PASSED))]
     others = [cue for cue in cues_of_call if cue not in runs]
     hits = cues.find_hits(home, root, session, [cue for cue in others if cue != REMEMBERED])
+    if hits is not None:
+        hits = cues.narrow_guard_hits(home, root, session, others, hits)
     found = others if hits is None else hits + [cue for cue in others if cue == REMEMBERED]
     return found + [FIXED] * _compare_runs(home, session, runs) or None
 
@@ -104,6 +87,11 @@ def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[st
     # After a call its command has been run, and only its result can remind of anything.
     if not is_after:
         call_cues += [cue for command in commands for cue in cues.list_command_cues(command)]
+        edited_files = [file for command in commands for file in shell_edits.find_edited_files(command)]
+        call_cues += _make_file_cues(edited_files, directory, root)
+        paths = [cue[len(cues.make_file_cue("")) :] for cue in call_cues if cue.startswith(cues.make_file_cue(""))]
+        tools = [text for name, text, _ in strings if name in TOOL_FIELDS]
+        call_cues += cues.list_guardable_cues(commands, paths, tools)
     # Files and answers of memory are full of words like "error"; only commands and failures are looked at.
     elif commands or event.endswith("Failure"):
         outputs = [text for _, text, is_input in strings if not is_input]
@@ -140,9 +128,16 @@ def _list_file_cues(strings: list[tuple[str, str, bool]], directory: str, root: 
         paths = [text] if name in callers.FILE_FIELDS else []
         if "*** Begin Patch" in text:
             paths = [path for _, path in re.findall(callers.PATCH_HEADER, text, re.MULTILINE)]
-        for path in paths:
-            if "\0" not in path and (place := _make_relative(path.strip(), directory, root)):
-                yield cues.make_file_cue(place)
+        yield from _make_file_cues(paths, directory, root)
+
+
+def _make_file_cues(paths: list[str], directory: str, root: str) -> Iterator[str]:
+    """Yield the cues of files and of the folders around them."""
+    for path in paths:
+        place = _make_relative(path.strip(), directory, root) if "\0" not in path else ""
+        while place:
+            yield cues.make_file_cue(place)
+            place = os.path.dirname(place)
 
 
 def _make_relative(path: str, directory: str, root: str) -> str:

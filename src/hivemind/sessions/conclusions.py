@@ -1,7 +1,7 @@
 """Find what a talk arrived at: the person's rulings, and what the agent restated or found out.
 
 Structure decides before words do: an answer to a question is a ruling, what the person affirms is confirmed, and the
-last message of a turn sums it up. docs/explanation/experience.md has the measurements.
+last message of a turn sums it up. docs/explanation/recall.md has the measurements.
 """
 
 import re
@@ -26,10 +26,6 @@ AFFIRMATION = re.compile(
     re.IGNORECASE,
 )
 """How people begin when they confirm the point; "ok, thanks" and "great" speak of the work, and confirm nothing."""
-SETTLED = re.compile(
-    r"\b(?:that(?:'s| is)|this is) the (?:rule|policy|decision|plan|convention|contract|split|behaviou?r|way)\b",
-    re.IGNORECASE,
-)
 RESTATEMENT = re.compile(
     r"\A\W*(?:final\b|recap|in (?:short|summary)|to (?:summari[sz]e|recap|sum up|be explicit)|settled|amend|agreed"
     r"|understood|got it|confirmed\b(?! that)|noted|decision|decided|rule\b|policy|so(?: the)? (?:rule|final)"
@@ -37,20 +33,18 @@ RESTATEMENT = re.compile(
     re.IGNORECASE,
 )
 """How agents begin when they say again what was agreed."""
-FINDING = re.compile(
-    r"\broot cause|\bturns? out\b|\bthe (?:\w+ )?(?:issue|problem|bug|cause|culprit|reason|failure|error)s? (?:is|was"
-    r"|were)\b"
-    r"|\bbecause\b(?!:)|\bthe fix (?:is|was)\b|\bcaused by\b|\bwhich is why\b|\bthat(?:'s| is) why\b"
-    r"|\b(?:deliberately|intentionally|by design|pre-existing)\b",
-    re.IGNORECASE,
-)
-"""Words of a cause or a choice."""
 CAUSE = re.compile(
     r"\broot cause|\bturns? out\b|\bthe (?:\w+ )?(?:issue|problem|bug|cause|culprit|reason)s? (?:is|was|were)\b"
     r"|\bcaused by\b",
     re.IGNORECASE,
 )
 """Words with which an agent says what was wrong."""
+FINDING = re.compile(
+    rf"{CAUSE.pattern}|\bthe (?:\w+ )?(?:failure|error)s? (?:is|was|were)\b|\bbecause\b(?!:)|\bthe fix (?:is|was)\b"
+    r"|\bwhich is why\b|\bthat(?:'s| is) why\b|\b(?:deliberately|intentionally|by design|pre-existing)\b",
+    re.IGNORECASE,
+)
+"""Words of a cause or a choice."""
 PLAN = re.compile(
     r"\A\W*(?:(?:so|now|then|next|first|and|ok(?:ay)?|sure|great|perfect|good)[,.!: ]+)*(?:i(?:'ll| will|'m going to|"
     r" am going to|'d| would| can| could| need to| want to| should|'m (?:now )?\w+ing)|let me|let's|my plan|the plan"
@@ -64,12 +58,6 @@ HEDGE = re.compile(
     re.IGNORECASE,
 )
 """Guesses and forecasts, which say nothing about how it ended, and beginnings of lists."""
-COMPLAINT = re.compile(
-    r"\A\W*(?:\[Request interrupted|(?:but |and |so |hm+,? |um+,? )*(?:you (?:left|forgot|didn't|missed|still|should)"
-    r"|(?:it|that|this) (?:still|doesn't|didn't|isn't|is not|does not|fails?)|still)\b)",
-    re.IGNORECASE,
-)
-"""How people begin when the agent's last word did not end the matter."""
 OFFER = re.compile(
     r"\b(?:would you like|(?:do you )?want (?:me|to)|shall (?:i|we)|should i (?:go|proceed|start|continue|implement"
     r"|commit|add"
@@ -115,14 +103,6 @@ STANDING = re.compile(
     re.IGNORECASE,
 )
 """The form of a rule; a first message mostly reports what is wrong, and has no less of the words above."""
-ASIDE = re.compile(
-    r"\A\W*(?:ok(?:ay)?|thanks?|thank you|great|perfect|cool|nice|sure|good|awesome|please|continue|go (?:ahead|on)"
-    r"|proceed|lgtm|hi|hello|hey|run|commit|push|try again|retry|done|next|yes|no|yep|do (?:it|so|that))\b"
-    r"(?:\W+(?:it|that|so|do|and|please|plz|go|ahead|on|with|then|now|yes|the|this|ok|thanks|commit|push|continue"
-    r"|add))*\W*\Z",
-    re.IGNORECASE,
-)
-"""Words that only tell the agent to go on."""
 SYMPTOM = re.compile(
     r"\A\W*(?:(?:ok|okay|so|but|hm+|and|now|well|also|cool|great|yep|yes|yeah|alright|perfect|good|the|these|those"
     r"|this|then)"
@@ -160,8 +140,8 @@ CHOICES = re.compile(r"^\W*(?:option|approach|alternative) [A-D1-5]\b", re.IGNOR
 CHOSEN = re.compile(r'"(?P<question>[^"\n]{3,400})"\s*=\s*"(?P<answer>[^"\n]{1,400})"')
 """How the tools by which an agent asks write down what the person answered."""
 
-FEWEST_TERMS = 3
-"""Of a sentence; one with fewer says nothing by itself."""
+FEWEST_TERMS, FEWEST_OWN_TERMS = 3, 2
+"""Of a sentence; one with fewer says nothing by itself, and one with fewer than the second only tells to go on."""
 FEWEST_WORDS, FEWEST_ANSWER_WORDS = 6, 4
 """Of what a person ruled, by itself and with what it rules on."""
 FEWEST_OWN_WORDS = 8
@@ -262,7 +242,11 @@ def _select_rulings(message: Message, reply: Message | None) -> list[str]:
     # An answer to an offer to go on decides only what it adds.
     if _offers(reply) and not opinions:
         return rules
-    return [s for s in sentences if s in opinions or not SYMPTOM.match(s)]
+    decisive = [s for s in sentences if s in opinions or not SYMPTOM.match(s)]
+    if _asks(reply):
+        return decisive
+    # Behind a yes or a no, what names nothing of the reply and is no rule says what to do now.
+    return [s for s in decisive if s in opinions or s in rules or measure_share(extract_terms(s), reply.text)]
 
 
 def _leads_to_question(sentence: str, message: Message) -> bool:
@@ -275,8 +259,9 @@ def _leads_to_question(sentence: str, message: Message) -> bool:
 def is_aside(sentence: str) -> bool:
     """Whether a sentence only tells the agent to go on, or how, or that it is right, which confirms what it said."""
     only_affirms = AFFIRMATION.match(sentence) and _count_words(sentence) < FEWEST_WORDS
-    patterns = (ASIDE.match, FOR_NOW.search, SETTLED.search, UNMARKED_QUESTION.match, PASTED.search)
-    return bool(only_affirms) or any(matches(sentence) for matches in patterns)
+    says_little = len(extract_terms(sentence)) < FEWEST_OWN_TERMS
+    patterns = (FOR_NOW.search, UNMARKED_QUESTION.match, PASTED.search)
+    return bool(only_affirms) or says_little or any(matches(sentence) for matches in patterns)
 
 
 def _asks(reply: Message) -> bool:
@@ -314,8 +299,6 @@ def _find_restatements(talk: Sequence[Message], origins: WordOrigins) -> Iterato
         following = talk[place + 1] if place + 1 < len(talk) else None
         if following and following.is_persons and OBJECTION.match(following.text):
             continue
-        if following and following.is_persons and COMPLAINT.match(following.step.text):
-            continue
         own_words = [s for s in message.sentences if not origins.is_foreign(s, message.index)]
         if following and not following.is_persons:
             # On the way to the end of a turn an agent says much; what it found out counts, until it says better.
@@ -324,7 +307,7 @@ def _find_restatements(talk: Sequence[Message], origins: WordOrigins) -> Iterato
             if line:
                 yield message.index, line
             continue
-        is_confirmed = following is not None and _confirms(following) and not _offers(message)
+        is_confirmed = following is not None and bool(AFFIRMATION.match(following.text)) and not _offers(message)
         # Who asks back has not agreed yet, whatever words the agent took from them.
         is_questioned = following is not None and bool(UNMARKED_QUESTION.match(following.text))
         said_before = "" if is_questioned else " ".join(prompts[-RECENT_PROMPTS:])
@@ -367,14 +350,11 @@ def _read_restatement(
 def _quote_findings(message: Message, sentences: Sequence[str]) -> DigestLine | None:
     """Make a line of the first finding of a message and the one right after it; None if there is none."""
     findings = [sentence for sentence in sentences if _is_finding(sentence)]
-    run = _find_longest_run(
-        findings[:1] + [s for s in findings[1:2] if _follows(findings[0], s, message)], message.sentences
-    )
-    return _make_line(message.step, " ".join(run), Evidence.AGENT) if run else None
-
-
-def _follows(sentence: str, other: str, message: Message) -> bool:
-    return message.sentences.index(other) == message.sentences.index(sentence) + 1
+    if not findings:
+        return None
+    place = message.sentences.index(findings[0])
+    text = " ".join(sentence for sentence in message.sentences[place : place + 2] if sentence in findings)
+    return _make_line(message.step, text, Evidence.AGENT)
 
 
 def _find_longest_run(selection: Sequence[str], sentences: Sequence[str]) -> list[str]:
@@ -407,11 +387,6 @@ def _count_words(text: str) -> int:
 
 def _is_question(sentence: str) -> bool:
     return sentence.rstrip("*_)\"' ").endswith("?")
-
-
-def _confirms(prompt: Message) -> bool:
-    is_settled = SETTLED.search(prompt.text) and not _is_question(prompt.text)
-    return bool(AFFIRMATION.match(prompt.text) or is_settled)
 
 
 def _is_taken_back(talk: Sequence[Message], place: int) -> bool:

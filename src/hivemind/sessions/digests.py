@@ -1,4 +1,7 @@
-"""Make the digest of a session from its log, by quotation alone: no sentence is ours, and no model is asked."""
+"""Make the digest of a session from its log, by quotation alone: no sentence is ours, and no model is asked.
+
+What followed the tellings of a session is found at the same time, when it rests.
+"""
 
 import re
 from collections.abc import Container, Iterator, Sequence
@@ -7,12 +10,15 @@ from hivemind.context import Context, Progress, quietly
 from hivemind.model.commands import SessionRun, find_fixes, is_inspection, list_runs
 from hivemind.model.digest import Digest, DigestLine, Evidence, Part
 from hivemind.model.ids import EventId
+from hivemind.model.outcomes import Telling
 from hivemind.model.scope import Visibility
 from hivemind.model.session import Observation, ObservationKind, Session
 from hivemind.sessions.conclusions import FilesByTurn, find_conclusions, is_aside
 from hivemind.sessions.handover import LINE_CHARACTERS, MOST_REMEDIES, find_commits, find_open_points, find_requests
+from hivemind.sessions.outcomes import judge_tellings
 from hivemind.sessions.talk import read_talk
-from hivemind.store.projections import digests, sessions
+from hivemind.store.database import Database
+from hivemind.store.projections import digests, memories, outcomes, receipts, sessions
 from hivemind.text.clean import first_line
 from hivemind.text.cues import find_error_lines
 from hivemind.text.prose import split_typed
@@ -42,6 +48,7 @@ NOTHING_RUN = re.compile(
 GIVEN_UP_RUNS = 2
 """A command that failed at least so often and never passed is a dead end; one that failed once may have been a slip."""
 ARROW = " → "
+MOST_TELLINGS = 10_000
 
 
 def catch_up(context: Context, active: Container[str] = (), progress: Progress = quietly) -> int:
@@ -51,14 +58,29 @@ def catch_up(context: Context, active: Container[str] = (), progress: Progress =
     everything = Visibility.of(context.repository, everywhere=True)
     for number, session_id in enumerate(waiting, start=1):
         session = sessions.get(db, session_id, everything)
-        digest = make_digest(session, sessions.read_observations(db, session))
+        steps = sessions.read_observations(db, session)
+        digest, tellings = make_digest(session, steps), _list_tellings(db, session)
         with db.transaction():
             digests.put(db, digest)
+            outcomes.put(db, session.id, judge_tellings(tellings, steps))
         progress(number, len(waiting))
     if waiting:
         # What sessions concluded about files is told when those are edited.
         context.store.discard_cues()
     return len(waiting)
+
+
+def _list_tellings(db: Database, session: Session) -> list[Telling]:
+    """Return what a session was told, with the memories as they were then; without what was retracted since."""
+    lines = receipts.find_by_session(db, session.id, Visibility(repos=(), everywhere=True), MOST_TELLINGS)
+    current = {memory.id: memory for memory in memories.get_all(db, {line.memory_id for line in lines})}
+    tellings = []
+    for line in reversed(lines):
+        memory = current.get(line.memory_id)
+        if memory and memory.revised_at > line.at:
+            memory = memories.get_as_of(db, memory.id, line.at)
+        tellings += [Telling(receipt=line, memory=memory)] if memory else []
+    return tellings
 
 
 def make_digest(session: Session, steps: Sequence[Observation]) -> Digest:

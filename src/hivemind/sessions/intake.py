@@ -16,7 +16,7 @@ from hivemind.model.ids import EventId
 from hivemind.model.recall import WaitingSession
 from hivemind.model.scope import Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, ObservationKind, SkippedInput
-from hivemind.sessions import spool
+from hivemind.sessions import spool, spool_reader
 from hivemind.sessions.truncate import LONGEST, cut_middle
 from hivemind.text.untrusted import Unreadable, parse_json
 
@@ -140,7 +140,7 @@ def parse_receipt(line: SpoolLine) -> Event:
 def read_session(directory: str, session_id: str) -> WaitingSession:
     """Read what the spool has of a session."""
     # Most lines are of other sessions, and looking for the id takes a hundredth of the time of parsing.
-    lines = [line for line in spool.read_waiting_lines(directory) if session_id in line[3]]
+    lines = [line for line in spool_reader.read_waiting_lines(directory) if session_id in line[3]]
     receipts: list[Event] = []
     for line in filter(is_receipt, lines):
         # What cannot be read is set aside when the spool is recorded.

@@ -20,7 +20,7 @@ from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
-from hivemind.sessions import intake, quarantine, spool
+from hivemind.sessions import intake, quarantine, spool_reader
 from hivemind.sessions.quarantine import set_aside
 from hivemind.store import log
 from hivemind.store.database import READER_SECONDS
@@ -95,7 +95,7 @@ class Observations:
         def set_line_aside(line: intake.SpoolLine, error: Exception) -> None:
             unreadable.append(intake.describe_unreadable(line, intake.describe_error(error)))
 
-        with spool.take_lines(str(context.settings.home)) as lines:
+        with spool_reader.take_lines(str(context.settings.home)) as lines:
             new = sum(isolate_failures(page, record, set_line_aside) for page in split_into_pages(lines))
             if unreadable:
                 set_aside(context, quarantine.ItemOrigin.HOOK, unreadable)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 
 from hivemind.sessions import secret_rules as rules
+from hivemind.sessions.secret_rules import MARK, compile_rule
 
 Span = tuple[int, int, str]
 """Where a secret starts and ends, and its kind."""
@@ -35,8 +36,6 @@ LONGEST_LOOK = 120
 MOST_COPIED = 100
 """How many values of one text are searched for again elsewhere in it."""
 
-MARK = "[redacted:"
-
 
 def redact(text: str, known_secrets: Collection[str] = ()) -> str:
     """Return the text with each secret replaced by `[redacted:kind]` and without `<private>` passages."""
@@ -50,8 +49,8 @@ def redact(text: str, known_secrets: Collection[str] = ()) -> str:
 
 def redact_payload(text: str, known_secrets: Collection[str] = ()) -> str:
     """Redact JSON as agents send it: an unclosed `<private>` ends with the string that contains it."""
-    if _compile(rules.PRIVATE_TAG).search(text):
-        text = _compile(rules.JSON_STRING).sub(lambda string: f'"{_remove_private(string[1])}"', text)
+    if compile_rule(rules.PRIVATE_TAG).search(text):
+        text = compile_rule(rules.JSON_STRING).sub(lambda string: f'"{_remove_private(string[1])}"', text)
     return redact(text, known_secrets)
 
 
@@ -66,14 +65,14 @@ def collect_secrets(environ: Mapping[str, str]) -> frozenset[str]:
     address = next(pattern for _, where, _, pattern in _load_rows() if where == "address")
     for name, value in environ.items():
         if "://" in value:
-            values.update(match[1] for match in _compile(address).finditer(value))
+            values.update(match[1] for match in compile_rule(address).finditer(value))
         if name not in rules.PLAIN_VARIABLES and _names_a_secret(name):
             values.add(value.strip())
     return frozenset(filter(_is_worth_redacting, values))
 
 
 def _names_a_secret(name: str) -> bool:
-    words = _compile(rules.NAME).finditer(_lower(name))
+    words = compile_rule(rules.NAME).finditer(_lower(name))
     return any(
         _classify_name(name[: word.start()], word[0], name[word.end() :])
         for word in words
@@ -82,16 +81,10 @@ def _names_a_secret(name: str) -> bool:
 
 
 def _is_worth_redacting(value: str) -> bool:
-    if len(value) < SHORTEST_KNOWN or _is_placeholder(value):
+    if len(value) < SHORTEST_KNOWN or rules.is_placeholder(value):
         return False
-    is_plain = value.isalpha() or _is_measure(value) or _compile(rules.PATH).match(value) is not None
-    return not is_plain or _is_random(value)
-
-
-# Compiled on first use: a hook is a new process for every event and needs few of the patterns.
-@cache
-def _compile(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII)
+    is_plain = value.isalpha() or rules.is_measure(value) or compile_rule(rules.PATH).match(value) is not None
+    return not is_plain or rules.is_random(value)
 
 
 def _lower(text: str) -> str:
@@ -109,7 +102,7 @@ def _remove_private(text: str) -> str:
         if "private" not in text.lower():
             return text
         pieces, depth, position = [], 0, 0
-        for tag in _compile(rules.PRIVATE_TAG).finditer(text):
+        for tag in compile_rule(rules.PRIVATE_TAG).finditer(text):
             if not depth and not tag[1]:
                 pieces.append(text[position : tag.start()])
             if depth or not tag[1]:
@@ -119,12 +112,12 @@ def _remove_private(text: str) -> str:
             return text
         text = "".join(pieces) + ("" if depth else text[position:])
     # Each removal joins pieces into new tags: this is an attempt to evade redaction, so everything from there on goes.
-    return _compile(rules.PRIVATE_TAG).split(text, maxsplit=1)[0]
+    return compile_rule(rules.PRIVATE_TAG).split(text, maxsplit=1)[0]
 
 
 def _redact_once(text: str, known_secrets: Collection[str]) -> str:
     """Redact once; markers of earlier passes count as empty lines, so that they are not searched again."""
-    searchable = _compile(rules.MARKER).sub(lambda marker: "\n" * len(marker[0]), text) if MARK in text else text
+    searchable = compile_rule(rules.MARKER).sub(lambda marker: "\n" * len(marker[0]), text) if MARK in text else text
     pieces: list[str] = []
     position = 0
     spans = _merge_spans(_find_spans(searchable, known_secrets))
@@ -174,7 +167,9 @@ def _find_copies(text: str, spans: list[Span]) -> Iterator[Span]:
     """Find other occurrences of a value that was found once, such as a log line or a table that repeats it."""
     # Without its base64 padding a value matches copies with and without it.
     kinds = {text[start:end].rstrip("="): kind for start, end, kind in spans}
-    values = [value for value in kinds if _is_opaque(value) or (len(value) >= 10 and _is_chosen_by_person(value))]
+    values = [
+        value for value in kinds if rules.is_opaque(value) or (len(value) >= 10 and rules.is_chosen_by_person(value))
+    ]
     # Each value is searched for on its own; without a limit, a text full of them would take quadratic time.
     for value in values[:MOST_COPIED]:
         yield from ((start, start + len(value), kinds[value]) for start in _find_positions(value, text))
@@ -193,7 +188,7 @@ def _unescape(text: str) -> str:
         return text
     if '\\\\"' in text or "\\'" in text:
         # JSON within JSON: each level doubles the backslashes before a quote.
-        text = _compile(rules.ESCAPED_QUOTE).sub(lambda escape: " " * len(escape[0]), text)
+        text = compile_rule(rules.ESCAPED_QUOTE).sub(lambda escape: " " * len(escape[0]), text)
     return text.replace("\\n", " \n").replace("\\r", " \r").replace("\\t", " \t").replace('\\"', ' "')
 
 
@@ -214,9 +209,9 @@ def _find_private_keys(text: str) -> Iterator[Span]:
         following = text.find("-----BEGIN", start + 10)
         if 0 <= closing < start:
             closing = text.find("-----END", start)
-        if header := _compile(rules.PEM_HEADER).match(text, start):
+        if header := compile_rule(rules.PEM_HEADER).match(text, start):
             end = _find_end_of_key(text, header.end(), closing, following)
-            if _compile(rules.PEM_BODY).search(text, header.end(), end):
+            if compile_rule(rules.PEM_BODY).search(text, header.end(), end):
                 yield start, end, "private-key"
         start = following
 
@@ -224,7 +219,7 @@ def _find_private_keys(text: str) -> Iterator[Span]:
 def _find_end_of_key(text: str, body: int, closing: int, following: int) -> int:
     is_closed = closing >= body and not body <= following < closing
     pattern, start = (rules.PEM_FOOTER, closing) if is_closed else (rules.PEM_CUT_SHORT, body)
-    match = _compile(pattern).match(text, start)
+    match = compile_rule(pattern).match(text, start)
     return match.end() if match else start
 
 
@@ -234,10 +229,10 @@ def _find_kubernetes(text: str) -> Iterator[Span]:
         return
     offset = 0
     for document in text.split("\n---"):
-        if _compile(rules.KUBERNETES_SECRET).search(document):
-            for block in _compile(rules.KUBERNETES_DATA).finditer(document):
-                for entry in _compile(rules.KUBERNETES_ENTRY).finditer(document, *block.span()):
-                    if not _is_placeholder(entry[1]):
+        if compile_rule(rules.KUBERNETES_SECRET).search(document):
+            for block in compile_rule(rules.KUBERNETES_DATA).finditer(document):
+                for entry in compile_rule(rules.KUBERNETES_ENTRY).finditer(document, *block.span()):
+                    if not rules.is_placeholder(entry[1]):
                         yield offset + entry.start(1), offset + entry.end(1), "kubernetes"
         offset += len(document) + len("\n---")
 
@@ -266,101 +261,60 @@ def _select_rules(text: str, *, of_places: bool) -> Iterable[Row]:
 
 def _find_formats(text: str, words: str) -> Iterator[Span]:
     for kind, where, _, pattern in _select_rules(words, of_places=False):
-        for match in _compile(pattern).finditer(text):
+        for match in compile_rule(pattern).finditer(text):
             start, end = match.span(match.lastindex or 0)
-            is_random_word = _starts_a_word(text, start) and (any(map(str.isdigit, match[0])) or _is_jumbled(match[0]))
-            if (where == "anywhere" or is_random_word) and not _is_dummy(text[start:end]):
+            is_random_word = _starts_a_word(text, start) and (
+                any(map(str.isdigit, match[0])) or rules.is_jumbled(match[0])
+            )
+            if (where == "anywhere" or is_random_word) and not rules.is_dummy(text[start:end]):
                 yield start, end, kind
 
 
 def _collect_words(text: str) -> str:
     """Collect the words that are long enough for a token and are not plain words or digests, each once."""
     long = " ".join([word for word in text.split() if len(word) >= SHORTEST_TOKEN]).translate(rules.WORD_BREAKS)
-    has_digit = _compile(r"\d").search
+    has_digit = compile_rule(r"\d").search
     words = {word for word in long.split() if len(word) >= SHORTEST_TOKEN and word.strip(rules.HEXADECIMAL)}
     return " ".join([word for word in words if has_digit(word) or not word.islower()])
 
 
 def _find_prefixed(text: str, words: str) -> Iterator[Span]:
     """Find tokens of unlisted providers by a prefix: `acme_live_` and thirty random characters."""
-    prefixed_tokens = [match[0] for match in _compile(rules.PREFIXED).finditer(words) if _is_prefixed_token(match[0])]
+    prefixed_tokens = [
+        match[0] for match in compile_rule(rules.PREFIXED).finditer(words) if rules.is_prefixed_token(match[0])
+    ]
     dotted_tokens = [
-        match[0] for match in _compile(rules.DOTTED).finditer(words) if any(map(_is_noise, match[0].split(".")))
+        match[0]
+        for match in compile_rule(rules.DOTTED).finditer(words)
+        if any(map(rules.is_noise, match[0].split(".")))
     ]
     for token in {*prefixed_tokens, *dotted_tokens}:
         yield from ((start, start + len(token), "token") for start in _find_positions(token, text))
 
 
-def _is_noise(part: str) -> bool:
-    """Whether a part can only be from a token: long, with capitals and digits all over and unpronounceable."""
-    return len(part) >= 20 and any(map(str.isdigit, part)) and _is_jumbled(part) and _is_unpronounceable(part)
-
-
 def _find_unnamed(text: str, words: str) -> Iterator[Span]:
     """Find random values that are assigned to any name, unless that is the name of an identifier."""
-    values = {match[0] for match in _compile(rules.UNNAMED).finditer(words) if _is_unnamed_secret(match[0])}
-    for run in _compile(rules.UNNAMED_RUN).finditer(text) if values else ():
+    values = {match[0] for match in compile_rule(rules.UNNAMED).finditer(words) if rules.is_unnamed_secret(match[0])}
+    for run in compile_rule(rules.UNNAMED_RUN).finditer(text) if values else ():
         if run[0] in values and (
             _is_assigned_value(text, run.start(), run[0]) or _is_secret_by_comment(text, run.end())
         ):
             yield *run.span(), "token"
 
 
-def _is_unnamed_secret(value: str) -> bool:
-    return _is_opaque(value) and not _is_dummy(value) and not _is_identifier(value)
-
-
 def _is_assigned_value(text: str, start: int, value: str) -> bool:
     """Whether the value that starts here is assigned to a name that may be a secret's, or follows it and is noise."""
-    name = _compile(rules.ASSIGNED_NAME).search(text, max(0, start - 80), start)
-    if name is None or (name[2].isspace() and not (_is_noise(value) and len(value) >= 24)):
+    name = compile_rule(rules.ASSIGNED_NAME).search(text, max(0, start - 80), start)
+    if name is None or (name[2].isspace() and not (rules.is_noise(value) and len(value) >= 24)):
         return False
-    words = [f" {word.lower()} " for word in _compile(rules.HUMPS).findall(name[1])]
+    words = [f" {word.lower()} " for word in compile_rule(rules.HUMPS).findall(name[1])]
     return bool(words) and not any(word in rules.IDENTIFIER_NAMES for word in words)
 
 
 def _is_secret_by_comment(text: str, end: int) -> bool:
     """Whether a comment after a value says that it is a secret."""
-    comment = _compile(rules.COMMENT).match(text, end)
-    return comment is not None and _compile(rules.NAME).search(comment[1].lower()) is not None
-
-
-def _is_identifier(value: str) -> bool:
-    """Whether a value identifies something with a random part: a digest, a ULID, `msg_…`, `worker-7d9f8b6c54-x2x4z`."""
-    parts = _compile(rules.PREFIX_END).split(value)
-    is_one_case = value.lower() == value or value.upper() == value
-    return (
-        (len(parts) > 1 and (is_one_case or any(len(part) >= 16 and _is_digest(part) for part in parts)))
-        or f" {parts[0].lower()} " in rules.IDENTIFIER_PREFIXES
-        or _is_checksum(value)
-        or _compile(rules.PUBLIC_VALUE).fullmatch(value) is not None
-    )
-
-
-def _is_prefixed_token(word: str) -> bool:
-    *prefixes, body = _compile(rules.PREFIX_END).split(word)
-    first, separator, remainder = prefixes[0], word[len(prefixes[0])], word[len(prefixes[0]) + 1 :]
-    if f" {first.lower()} " in rules.IDENTIFIER_PREFIXES or _is_dummy(word):
-        return False
-    is_announced = any(f" {part.lower()} " in rules.TOKEN_PREFIXES for part in prefixes)
-    is_word = first.islower() or first.isupper()
-    if _is_digest(remainder) or _is_digest(body):
-        is_own_prefix = len(first) <= 6 or not _is_checksum(remainder)
-        is_short_prefix = is_word and is_own_prefix and separator == "_" and _is_digest(remainder)
-        return (is_announced or is_short_prefix) and max(
-            len(body), len(remainder) if _is_digest(remainder) else 0
-        ) >= 32
-    if is_announced:
-        return len(remainder) >= 20 and (_is_opaque(remainder) or _is_opaque(body))
-    # In URL-safe base64, two letters and a dash occur by chance.
-    is_word = (
-        is_word and (len(first) >= 3 or separator != "-") and (first.islower() or separator != "." or len(first) < 3)
-    )
-    if not is_word or any(map(_is_noise, [remainder, *_compile(rules.PREFIX_END).split(remainder)])):
-        return is_word
-    is_plain_noise = separator == "_" and remainder.isalnum() and sum(map(str.isdigit, remainder)) >= 6
-    is_clear = is_plain_noise or _is_jumbled(remainder) or _is_unpronounceable(remainder)
-    return _is_opaque(remainder) and len(remainder) >= (24 if is_clear else 32)
+    comment = compile_rule(rules.COMMENT).match(text, end)
+    return comment is not None and compile_rule(rules.NAME).search(comment[1].lower()) is not None
 
 
 def _starts_a_word(text: str, start: int) -> bool:
@@ -373,7 +327,7 @@ def _starts_a_word(text: str, start: int) -> bool:
 
 def _find_in_places(text: str, lower_text: str) -> Iterator[Span]:
     for kind, bar, _, pattern in _select_rules(lower_text, of_places=True):
-        for match in _compile(pattern).finditer(lower_text):
+        for match in compile_rule(pattern).finditer(lower_text):
             start, end = match.span(1)
             if _is_secret_in_place(bar, text[start:end], lower_text[match.start() : start]):
                 yield start, end, kind
@@ -381,20 +335,25 @@ def _find_in_places(text: str, lower_text: str) -> Iterator[Span]:
 
 def _is_secret_in_place(bar: str, value: str, before: str) -> bool:
     """Whether a value in a place for secrets meets the bar of that place."""
-    if bar == "whole" or _is_placeholder(value):
+    if bar == "whole" or rules.is_placeholder(value):
         return bar == "whole"
     if bar == "address":
         return not before.endswith(f"/{value.lower()}:")
     if bar == "segment":
-        return any(map(_is_random, value.split("/")))
-    check = {"likely": _is_mixed, "random": _is_random, "strong": _is_strong, "prose": _is_no_word}.get(bar)
+        return any(map(rules.is_random, value.split("/")))
+    check = {
+        "likely": rules.is_mixed,
+        "random": rules.is_random,
+        "strong": rules.is_strong,
+        "prose": rules.is_no_word,
+    }.get(bar)
     return check is None or check(value)
 
 
 def _find_cookies(text: str, lower_text: str) -> Iterator[Span]:
     if "cookie" in lower_text:
-        for header in _compile(rules.COOKIES).finditer(lower_text):
-            for pair in _compile(rules.COOKIE).finditer(text, *header.span()):
+        for header in compile_rule(rules.COOKIES).finditer(lower_text):
+            for pair in compile_rule(rules.COOKIE).finditer(text, *header.span()):
                 if _is_secret_in_place("likely", pair[1], ""):
                     yield *pair.span(1), "cookie"
 
@@ -404,8 +363,8 @@ def _find_named(text: str, lower_text: str) -> Iterator[Span]:
     if not any(hint in lower_text for hint in rules.NAME_HINTS):
         return
     position = next_run = 0
-    runs = [run.start() for run in _compile(rules.LONG_RUN).finditer(text)]
-    for word in _compile(rules.NAME).finditer(lower_text):
+    runs = [run.start() for run in compile_rule(rules.LONG_RUN).finditer(text)]
+    for word in compile_rule(rules.NAME).finditer(lower_text):
         following = text[word.end() : word.end() + 1]
         is_part_of_a_word = following.isalpha() and following.islower() and following != "s"
         if word.start() < position or is_part_of_a_word:
@@ -429,34 +388,34 @@ def _find_named(text: str, lower_text: str) -> Iterator[Span]:
 
 def _read_assigned(text: str, owner: str, name: str, position: int) -> Span | None:
     """Read the value that is assigned to a name; None if it is not a secret."""
-    after = _compile(rules.ASSIGNED).match(text, position)
+    after = compile_rule(rules.ASSIGNED).match(text, position)
     if after is None or len(after[after.lastgroup or 0]) < SHORTEST_VALUE:
         return None
     sort = _classify_name(owner, name, after["tail"])
     start, end = _locate_value(after)
     if not sort or not _is_secret_value(sort, _classify_assignment(owner, name, after), text[start:end], after):
         return None
-    if end - start >= LONGEST_LOOK and (continuation := _compile(rules.REST_OF_VALUE).match(text, end)):
+    if end - start >= LONGEST_LOOK and (continuation := compile_rule(rules.REST_OF_VALUE).match(text, end)):
         end = continuation.end()
     return start, end, sort
 
 
 def _read_nearby(text: str, owner: str, name: str, position: int) -> Span | None:
     """Read a random value that follows a name after little but punctuation, whatever the language."""
-    after = _compile(rules.NEARBY).match(text, position)
+    after = compile_rule(rules.NEARBY).match(text, position)
     if after is None or after["glue"].endswith(rules.ADDRESS_GLUE):
         return None
     sort, value = _classify_name(owner, name, after["tail"]), after["value"].rstrip(".")
     if sort in {"", "key"} or text[after.end() : after.end() + 1] in {"(", "["}:
         return None
-    parts = _compile(rules.MEMBER).split(value) if after["glue"][-1:] not in {'"', "'", "`"} else [value]
-    if _is_placeholder(value) or not any(map(_is_opaque, parts)) or _is_reference(value, sort):
+    parts = compile_rule(rules.MEMBER).split(value) if after["glue"][-1:] not in {'"', "'", "`"} else [value]
+    if rules.is_placeholder(value) or not any(map(rules.is_opaque, parts)) or rules.is_reference(value, sort):
         return None
-    words = _compile(rules.HUMPS).findall(after["glue"])
+    words = compile_rule(rules.HUMPS).findall(after["glue"])
     if any(f" {word.lower()} " in rules.DIGEST_WORDS for word in words):
         return None
     # Digests often follow such names by chance; one is the value only right after an assignment sign.
-    if _is_digest(value) and (len(value) < 32 or not _compile(rules.ASSIGNMENT).search(after["glue"])):
+    if rules.is_digest(value) and (len(value) < 32 or not compile_rule(rules.ASSIGNMENT).search(after["glue"])):
         return None
     return after.start("value"), after.start("value") + len(value), sort
 
@@ -464,8 +423,8 @@ def _read_nearby(text: str, owner: str, name: str, position: int) -> Span | None
 def _is_within_base64(text: str, start: int, end: int, owner: str) -> bool:
     """Whether letters that read like a name occur by chance in a certificate or another long value."""
     before = text[max(0, start - len(owner) - 1) : start - len(owner)]
-    is_end_of_line = before in {"+", "/"} and _compile(rules.END_OF_BASE64).match(text, end) is not None
-    is_noise = len(owner) >= 16 and _is_unpronounceable(owner)
+    is_end_of_line = before in {"+", "/"} and compile_rule(rules.END_OF_BASE64).match(text, end) is not None
+    is_noise = len(owner) >= 16 and rules.is_unpronounceable(owner)
     return owner[-1:].isalnum() and (is_end_of_line or is_noise)
 
 
@@ -485,8 +444,8 @@ def _classify_name(owner: str, name: str, tail: str) -> str:
         tail = tail[1:]
     if tail[:1].isalpha() and not (tail[0].isupper() and name[-1].islower()):
         return ""
-    endings = _compile(rules.HUMPS).findall(tail)
-    if (endings and f" {endings[-1].lower()} " in rules.PLAIN_ENDINGS) or _compile(rules.NAME).search(tail.lower()):
+    endings = compile_rule(rules.HUMPS).findall(tail)
+    if (endings and f" {endings[-1].lower()} " in rules.PLAIN_ENDINGS) or compile_rule(rules.NAME).search(tail.lower()):
         return ""
     word = name.lower()
     is_glued = owner[-1:].isalpha() and not (name[0].isupper() and owner[-1].islower())
@@ -497,7 +456,7 @@ def _classify_name(owner: str, name: str, tail: str) -> str:
         return ""
     if word not in rules.TOKEN_WORDS:
         return "password"
-    owners = [f" {part.lower()} " for part in _compile(rules.HUMPS).findall(owner)]
+    owners = [f" {part.lower()} " for part in compile_rule(rules.HUMPS).findall(owner)]
     is_owned = is_glued_key or any(part in rules.KEY_OWNERS for part in owners)
     is_public = any(part in rules.PUBLIC_OWNERS for part in owners)
     # `image_api_key` and `page access token` are secrets; `image key` and `page token` are not.
@@ -515,7 +474,7 @@ def _classify_name(owner: str, name: str, tail: str) -> str:
 def _locate_value(after: re.Match[str]) -> tuple[int, int]:
     group = after.lastgroup or "bare"
     value = after[group]
-    value = _compile(rules.BARE_END).split(value, 1)[0].rstrip(".:") if group == "bare" else value.rstrip(" \\")
+    value = compile_rule(rules.BARE_END).split(value, 1)[0].rstrip(".:") if group == "bare" else value.rstrip(" \\")
     return after.start(group), after.start(group) + len(value)
 
 
@@ -561,13 +520,19 @@ def _is_secret_value(sort: str, sureness: str, value: str, after: re.Match[str])
     if len(value) < SHORTEST_TOKEN and (sort in {"key", "named-key"} or (sort == "token" and sureness == "said")):
         return False
     is_next_flag = value.startswith("--") and after["gap"]
-    if sureness == "unclear" or len(value) < SHORTEST_VALUE or is_next_flag or " " in value or _is_placeholder(value):
+    if (
+        sureness == "unclear"
+        or len(value) < SHORTEST_VALUE
+        or is_next_flag
+        or " " in value
+        or rules.is_placeholder(value)
+    ):
         return False
-    if _is_measure(value):
+    if rules.is_measure(value):
         shortest = {"password": 6, "token": 15, "secret": 15}.get(sort)
         return shortest is not None and sureness != "said" and value.isdigit() and len(value) >= shortest
-    is_random = _is_random(value)
-    if not is_random and _is_reference(value, sort):
+    is_random = rules.is_random(value)
+    if not is_random and rules.is_reference(value, sort):
         return False
     is_bare = after.lastgroup == "bare"
     if is_bare and sureness == "stated" and _is_code(value, after, is_random):
@@ -576,33 +541,39 @@ def _is_secret_value(sort: str, sureness: str, value: str, after: re.Match[str])
         case "password", "sure":
             return not (after["gap"] and value.isalpha() and after.lastgroup != "single")
         case "password", "stated":
-            is_varied = _is_mixed(_strip_technical_words(value)) or _is_jumbled(value)
+            is_varied = rules.is_mixed(rules.strip_technical_words(value)) or rules.is_jumbled(value)
             return len(value) >= 6 and (is_varied or _is_wordy_password(value, after))
         case "password", "said":
             is_quoted_in_full = not is_bare and len(value) >= 6 and after["said"] is not None
-            is_varied = is_quoted_in_full and _is_mixed(_strip_technical_words(value)) and any(map(str.isdigit, value))
-            return is_varied or _is_strong(value) or _is_wordy_password(value, after)
+            is_varied = (
+                is_quoted_in_full
+                and rules.is_mixed(rules.strip_technical_words(value))
+                and any(map(str.isdigit, value))
+            )
+            return is_varied or rules.is_strong(value) or _is_wordy_password(value, after)
         case "secret", "said":
-            return _is_strong(value)
+            return rules.is_strong(value)
         case "named-key", _:
-            is_value = _is_opaque(value) if is_bare else is_random
-            return is_value and (len(value) >= 20 or not is_bare) and (sureness != "said" or not _is_digest(value))
+            is_value = rules.is_opaque(value) if is_bare else is_random
+            return is_value and (len(value) >= 20 or not is_bare) and (sureness != "said" or not rules.is_digest(value))
         case "key", _:
-            is_label = _is_digest(value) or _compile(rules.LABELLED_DIGEST).fullmatch(value)
+            is_label = rules.is_digest(value) or compile_rule(rules.LABELLED_DIGEST).fullmatch(value)
             return is_random and len(value) >= 24 and (sureness == "sure" or not is_label)
         case _, "said":
             is_uuid_in_passing = "-" in value and is_bare and not after["said"]
-            return is_random and not (_is_digest(value) and (len(value) < 32 or is_uuid_in_passing))
+            return is_random and not (rules.is_digest(value) and (len(value) < 32 or is_uuid_in_passing))
         case "token", "stated" if is_bare:
-            return is_random or (len(value) >= 10 and _is_chosen_by_person(value) and sum(map(str.isdigit, value)) >= 3)
+            return is_random or (
+                len(value) >= 10 and rules.is_chosen_by_person(value) and sum(map(str.isdigit, value)) >= 3
+            )
         case _:
             is_noise = (
                 len(value) >= 10
                 and len(set(value)) >= 7
                 and value.isalnum()
-                and (_is_jumbled(value) or _is_unpronounceable(value))
+                and (rules.is_jumbled(value) or rules.is_unpronounceable(value))
             )
-            return is_random or is_noise or (len(value) >= 8 and _is_chosen_by_person(value))
+            return is_random or is_noise or (len(value) >= 8 and rules.is_chosen_by_person(value))
 
 
 def _is_wordy_password(value: str, after: re.Match[str]) -> bool:
@@ -610,150 +581,29 @@ def _is_wordy_password(value: str, after: re.Match[str]) -> bool:
     is_quoted = after.lastgroup in {"double", "single"}
     is_stated = after["said"] or (after["sign"] or "").strip() in rules.ASSIGNMENT_SIGNS
     is_closed = after.string[after.end() : after.end() + 1] in {'"', "'"}
-    if not (is_quoted and is_stated and is_closed) or _compile(rules.NAME).search(value):
+    if not (is_quoted and is_stated and is_closed) or compile_rule(rules.NAME).search(value):
         return False
-    return _compile(rules.WORDY).fullmatch(value) is not None
-
-
-def _is_reference(value: str, sort: str) -> bool:
-    """Whether a value is a path, an address or a resource, which only says where a secret is."""
-    if _compile(rules.PATH).match(value) or _compile(rules.EMAIL).fullmatch(value):
-        return True
-    return sort != "password" and _compile(rules.RESOURCE).fullmatch(value) is not None
+    return compile_rule(rules.WORDY).fullmatch(value) is not None
 
 
 def _is_code(value: str, after: re.Match[str], is_random: bool) -> bool:
     """Whether a value is an identifier in code: `getpass.getpass(`, `tokens[0]`, `password2`."""
-    if not _compile(rules.IDENTIFIER).fullmatch(value):
+    if not compile_rule(rules.IDENTIFIER).fullmatch(value):
         return False
     following = after.string[after.end() : after.end() + 1]
     if following in {"(", "["}:
         return True
-    parts = _compile(rules.MEMBER).split(value)
+    parts = compile_rule(rules.MEMBER).split(value)
     if len(parts) > 1:
-        return not any(_is_random(part) and len(part) >= 20 and "_" not in part for part in parts)
+        return not any(rules.is_random(part) and len(part) >= 20 and "_" not in part for part in parts)
     digits = sum(map(str.isdigit, value))
-    is_like_a_name = _compile(rules.NAME).search(value.lower()) is not None
+    is_like_a_name = compile_rule(rules.NAME).search(value.lower()) is not None
     if is_random:
-        return not (_is_jumbled(value) or _is_opaque(value)) if digits else is_like_a_name
-    if following in {"", "\n"} or _compile(rules.END_OF_STRING).match(after.string, after.end()):
+        return not (rules.is_jumbled(value) or rules.is_opaque(value)) if digits else is_like_a_name
+    if following in {"", "\n"} or compile_rule(rules.END_OF_STRING).match(after.string, after.end()):
         return len(value) < 7 or (is_like_a_name and digits < 2)
-    if _compile(rules.NEXT_PAIR).match(after.string, after.end()):
+    if compile_rule(rules.NEXT_PAIR).match(after.string, after.end()):
         return False
     # `login(user=user1, password=pass2)` passes variables; `password=Tr0ub4dor and` gives a value in running text.
     is_tight = after["sign"] in {"=", ":"} and following not in {",", ")"}
     return digits < (2 if is_tight else 3)
-
-
-def _is_placeholder(value: str) -> bool:
-    lower_value = value.lower()
-    return (
-        len(set(value)) < 4
-        or f" {lower_value} " in rules.WELL_KNOWN_VALUES
-        or lower_value.startswith(rules.PLACEHOLDER_STARTS)
-        or _compile(rules.PLACEHOLDER_PART).search(lower_value) is not None
-        or _compile(rules.PLACEHOLDER).fullmatch(value) is not None
-    )
-
-
-def _is_dummy(value: str) -> bool:
-    return _is_placeholder(value) or any(part in value.lower() for part in rules.SEQUENCES)
-
-
-def _is_measure(value: str) -> bool:
-    return _compile(rules.MEASURE).fullmatch(value.lower()) is not None
-
-
-def _is_digest(value: str) -> bool:
-    """Whether a value is hexadecimal or a UUID: more often an identifier than a secret."""
-    return _compile(rules.DIGEST).fullmatch(value) is not None
-
-
-def _is_checksum(value: str) -> bool:
-    """Whether a value is a digest of a customary length; hexadecimal keys also come in other lengths."""
-    is_customary = len(value) <= 36 or len(value) in rules.DIGEST_LENGTHS or value.startswith("0x")
-    return is_customary and _is_digest(value)
-
-
-def _is_jumbled(value: str) -> bool:
-    """Whether capitals are all over a value: the humps of `getUserById` are words, these are not."""
-    humps = _compile(rules.HUMPS).findall(value)
-    letters = sum(map(len, humps))
-    words = len(_compile(rules.SEPARATOR).findall(value)) + 1
-    return letters >= 10 and letters * 2 <= len(humps) * 7 and len(humps) >= words + 3
-
-
-def _is_unpronounceable(value: str) -> bool:
-    """Whether too many neighbouring letters are pairs that seldom occur in words."""
-    lower_value = value.lower()
-    pairs = _compile(rules.ADJACENT).findall(lower_value)
-    odd = sum(second not in rules.FOLLOWERS.get(first, "") for first, second in pairs)
-    return len(pairs) >= 8 and odd * 5 >= len(pairs) * 2 and "abcdefgh" not in lower_value
-
-
-def _is_random(value: str) -> bool:
-    """Whether a value looks random: lower case, capitals and digits alternate all the time."""
-    if len(value) < 16 or len(set(value)) < 7:
-        return False
-    if _is_digest(value) or _is_jumbled(value):
-        return True
-    if _is_unpronounceable(value):
-        return True
-    turns = len(_compile(rules.CHANGE_OF_CLASS).findall(value))
-    is_varied = any(map(str.isdigit, value)) and turns * 5 >= len(value)
-    return is_varied and not _compile(rules.SLUG).fullmatch(value)
-
-
-def _is_opaque(value: str) -> bool:
-    """Whether a value is so clearly random that its name need not be a secret's."""
-    is_unspeakable = _is_unpronounceable(value)
-    if not _is_random(value) or (_compile(rules.SLUG).fullmatch(value) and not is_unspeakable):
-        return False
-    digits = sum(map(str.isdigit, value))
-    is_one_case = value.lower() == value or value.upper() == value
-    is_mixed = digits > 0 and (_is_jumbled(value) or is_unspeakable)
-    is_long_noise = is_unspeakable and value.isalnum() and len(value) >= (20 if _is_jumbled(value) else 24)
-    return _is_digest(value) or is_mixed or is_long_noise or (is_one_case and digits >= 3)
-
-
-def _is_mixed(value: str) -> bool:
-    """Whether a value mixes letters with digits or symbols, as passwords do and words do not."""
-    has_digit_or_symbol = any(map(str.isdigit, value)) or _compile(rules.SYMBOL).search(value.strip("?!*="))
-    return (any(map(str.isalpha, value)) and bool(has_digit_or_symbol)) or _is_jumbled(value)
-
-
-def _strip_technical_words(value: str) -> str:
-    """Lower the case and remove words such as `sha256`, which contain a number and are no passwords."""
-    return _compile(rules.TECHNICAL).sub("", value.lower())
-
-
-def _is_chosen_by_person(value: str) -> bool:
-    """Whether a person could have chosen the value as a secret, rather than as a name."""
-    plain = _strip_technical_words(value)
-    has_symbol = _compile(rules.SYMBOL).search(plain.strip("?!*=")) is not None
-    is_varied = any(map(str.isalpha, plain)) and (has_symbol or sum(map(str.isdigit, plain)) > 1)
-    return is_varied and not (_compile(rules.SLUG).fullmatch(value) or _compile(rules.REGEX_PART).search(value))
-
-
-def _is_no_word(value: str) -> bool:
-    """Whether what a sentence gives as a password is one: letters and digits, and no name with a number."""
-    if _is_measure(value) or value[0] in "$%[{<" or value.startswith("--") or MARK in value:
-        return False
-    plain = _compile(rules.TECHNICAL_WORD).sub("", value)
-    if not (any(map(str.isdigit, plain)) and any(map(str.isalpha, plain))):
-        return False
-    if any(_compile(pattern).fullmatch(value) for pattern in (rules.NAME_WITH_NUMBER, rules.FILE_OR_HOST, rules.EMAIL)):
-        return False
-    has_sign = _compile(rules.PROSE_SYMBOL).search(value) is not None or any(map(str.isupper, plain))
-    return has_sign or _compile(rules.WORD_WITH_DIGITS).fullmatch(plain) is not None
-
-
-def _is_strong(value: str) -> bool:
-    """Whether a password differs from a word even in running text."""
-    if len(value) < 6 or _is_measure(value) or _compile(rules.QUERY).search(value):
-        return False
-    if _is_random(value):
-        return not _is_digest(value)
-    plain = _strip_technical_words(value)
-    is_varied = any(map(str.isdigit, plain)) and any(map(str.isalpha, plain))
-    return is_varied and _compile(rules.STRONG_PART).search(plain) is not None

@@ -1,9 +1,13 @@
-"""Patterns and words that tell secrets from other text; `redact` applies them with the rows of `secret_formats.tsv`.
+"""What tells secrets from other text: patterns, words, and the look of a value.
 
-Patterns are compiled when they are first needed. They are ASCII and repeat without ambiguity, so that a search stays
-linear.
+`redact` applies them with the rows of `secret_formats.tsv`. Patterns are ASCII and repeat without ambiguity, so that a
+search stays linear.
 """
 
+import re
+from functools import cache
+
+MARK = "[redacted:"
 MARKER = r"\[redacted:[a-z0-9-]{1,40}\]"
 
 PRIVATE_TAG = r"(?i:(?:<|\\u003c)(/?)private(?:\s[^<>]{0,200})?(?:>|\\u003e))"
@@ -294,3 +298,181 @@ FILE_OR_HOST = (
     r".*(?:/.*|\.(?:md|py|js|ts|go|rs|rb|java|json|ya?ml|toml|txt|env|ini|cfg|conf|sh|sql|csv|log|xml|html?|kdbx|gpg"
     r"|com|org|net|io|dev|local|internal|example|test|de|fr|es|it|nl|pl|se))"
 )
+
+
+# A hook is a new process for every event and needs few of the patterns.
+@cache
+def compile_rule(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern when it is first used."""
+    return re.compile(pattern, re.ASCII)
+
+
+def is_noise(part: str) -> bool:
+    """Whether a part can only be from a token: long, with capitals and digits all over and unpronounceable."""
+    return len(part) >= 20 and any(map(str.isdigit, part)) and is_jumbled(part) and is_unpronounceable(part)
+
+
+def is_unnamed_secret(value: str) -> bool:
+    """Whether a value is so random that it may be a secret under any name."""
+    return is_opaque(value) and not is_dummy(value) and not is_identifier(value)
+
+
+def is_prefixed_token(word: str) -> bool:
+    """Whether a word is a token behind a prefix, as `acme_live_` and thirty random characters."""
+    *prefixes, body = compile_rule(PREFIX_END).split(word)
+    first, separator, remainder = prefixes[0], word[len(prefixes[0])], word[len(prefixes[0]) + 1 :]
+    if f" {first.lower()} " in IDENTIFIER_PREFIXES or is_dummy(word):
+        return False
+    is_announced = any(f" {part.lower()} " in TOKEN_PREFIXES for part in prefixes)
+    is_word = first.islower() or first.isupper()
+    if is_digest(remainder) or is_digest(body):
+        is_own_prefix = len(first) <= 6 or not is_checksum(remainder)
+        is_short_prefix = is_word and is_own_prefix and separator == "_" and is_digest(remainder)
+        return (is_announced or is_short_prefix) and max(len(body), len(remainder) if is_digest(remainder) else 0) >= 32
+    if is_announced:
+        return len(remainder) >= 20 and (is_opaque(remainder) or is_opaque(body))
+    # In URL-safe base64, two letters and a dash occur by chance.
+    is_word = (
+        is_word and (len(first) >= 3 or separator != "-") and (first.islower() or separator != "." or len(first) < 3)
+    )
+    if not is_word or any(map(is_noise, [remainder, *compile_rule(PREFIX_END).split(remainder)])):
+        return is_word
+    is_plain_noise = separator == "_" and remainder.isalnum() and sum(map(str.isdigit, remainder)) >= 6
+    is_clear = is_plain_noise or is_jumbled(remainder) or is_unpronounceable(remainder)
+    return is_opaque(remainder) and len(remainder) >= (24 if is_clear else 32)
+
+
+def is_identifier(value: str) -> bool:
+    """Whether a value identifies something with a random part: a digest, a ULID, `msg_…`, `worker-7d9f8b6c54-x2x4z`."""
+    parts = compile_rule(PREFIX_END).split(value)
+    is_one_case = value.lower() == value or value.upper() == value
+    return (
+        (len(parts) > 1 and (is_one_case or any(len(part) >= 16 and is_digest(part) for part in parts)))
+        or f" {parts[0].lower()} " in IDENTIFIER_PREFIXES
+        or is_checksum(value)
+        or compile_rule(PUBLIC_VALUE).fullmatch(value) is not None
+    )
+
+
+def is_reference(value: str, sort: str) -> bool:
+    """Whether a value is a path, an address or a resource, which only says where a secret is."""
+    if compile_rule(PATH).match(value) or compile_rule(EMAIL).fullmatch(value):
+        return True
+    return sort != "password" and compile_rule(RESOURCE).fullmatch(value) is not None
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value stands for a secret: a variable, a default, a word such as `dummy`."""
+    lower_value = value.lower()
+    return (
+        len(set(value)) < 4
+        or f" {lower_value} " in WELL_KNOWN_VALUES
+        or lower_value.startswith(PLACEHOLDER_STARTS)
+        or compile_rule(PLACEHOLDER_PART).search(lower_value) is not None
+        or compile_rule(PLACEHOLDER).fullmatch(value) is not None
+    )
+
+
+def is_dummy(value: str) -> bool:
+    """Whether a person made a value up as an example."""
+    return is_placeholder(value) or any(part in value.lower() for part in SEQUENCES)
+
+
+def is_measure(value: str) -> bool:
+    """Whether a value is a number, a version, a date or a size."""
+    return compile_rule(MEASURE).fullmatch(value.lower()) is not None
+
+
+def is_digest(value: str) -> bool:
+    """Whether a value is hexadecimal or a UUID: more often an identifier than a secret."""
+    return compile_rule(DIGEST).fullmatch(value) is not None
+
+
+def is_checksum(value: str) -> bool:
+    """Whether a value is a digest of a customary length; hexadecimal keys also come in other lengths."""
+    is_customary = len(value) <= 36 or len(value) in DIGEST_LENGTHS or value.startswith("0x")
+    return is_customary and is_digest(value)
+
+
+def is_jumbled(value: str) -> bool:
+    """Whether capitals are all over a value: the humps of `getUserById` are words, these are not."""
+    humps = compile_rule(HUMPS).findall(value)
+    letters = sum(map(len, humps))
+    words = len(compile_rule(SEPARATOR).findall(value)) + 1
+    return letters >= 10 and letters * 2 <= len(humps) * 7 and len(humps) >= words + 3
+
+
+def is_unpronounceable(value: str) -> bool:
+    """Whether too many neighbouring letters are pairs that seldom occur in words."""
+    lower_value = value.lower()
+    pairs = compile_rule(ADJACENT).findall(lower_value)
+    odd = sum(second not in FOLLOWERS.get(first, "") for first, second in pairs)
+    return len(pairs) >= 8 and odd * 5 >= len(pairs) * 2 and "abcdefgh" not in lower_value
+
+
+def is_random(value: str) -> bool:
+    """Whether a value looks random: lower case, capitals and digits alternate all the time."""
+    if len(value) < 16 or len(set(value)) < 7:
+        return False
+    if is_digest(value) or is_jumbled(value):
+        return True
+    if is_unpronounceable(value):
+        return True
+    turns = len(compile_rule(CHANGE_OF_CLASS).findall(value))
+    is_varied = any(map(str.isdigit, value)) and turns * 5 >= len(value)
+    return is_varied and not compile_rule(SLUG).fullmatch(value)
+
+
+def is_opaque(value: str) -> bool:
+    """Whether a value is so clearly random that its name need not be a secret's."""
+    is_unspeakable = is_unpronounceable(value)
+    if not is_random(value) or (compile_rule(SLUG).fullmatch(value) and not is_unspeakable):
+        return False
+    digits = sum(map(str.isdigit, value))
+    is_one_case = value.lower() == value or value.upper() == value
+    is_mixed = digits > 0 and (is_jumbled(value) or is_unspeakable)
+    is_long_noise = is_unspeakable and value.isalnum() and len(value) >= (20 if is_jumbled(value) else 24)
+    return is_digest(value) or is_mixed or is_long_noise or (is_one_case and digits >= 3)
+
+
+def is_mixed(value: str) -> bool:
+    """Whether a value mixes letters with digits or symbols, as passwords do and words do not."""
+    has_digit_or_symbol = any(map(str.isdigit, value)) or compile_rule(SYMBOL).search(value.strip("?!*="))
+    return (any(map(str.isalpha, value)) and bool(has_digit_or_symbol)) or is_jumbled(value)
+
+
+def strip_technical_words(value: str) -> str:
+    """Lower the case and remove words such as `sha256`, which contain a number and are no passwords."""
+    return compile_rule(TECHNICAL).sub("", value.lower())
+
+
+def is_chosen_by_person(value: str) -> bool:
+    """Whether a person could have chosen the value as a secret, rather than as a name."""
+    plain = strip_technical_words(value)
+    has_symbol = compile_rule(SYMBOL).search(plain.strip("?!*=")) is not None
+    is_varied = any(map(str.isalpha, plain)) and (has_symbol or sum(map(str.isdigit, plain)) > 1)
+    return is_varied and not (compile_rule(SLUG).fullmatch(value) or compile_rule(REGEX_PART).search(value))
+
+
+def is_no_word(value: str) -> bool:
+    """Whether what a sentence gives as a password is one: letters and digits, and no name with a number."""
+    if is_measure(value) or value[0] in "$%[{<" or value.startswith("--") or MARK in value:
+        return False
+    plain = compile_rule(TECHNICAL_WORD).sub("", value)
+    if not (any(map(str.isdigit, plain)) and any(map(str.isalpha, plain))):
+        return False
+    if any(compile_rule(pattern).fullmatch(value) for pattern in (NAME_WITH_NUMBER, FILE_OR_HOST, EMAIL)):
+        return False
+    has_sign = compile_rule(PROSE_SYMBOL).search(value) is not None or any(map(str.isupper, plain))
+    return has_sign or compile_rule(WORD_WITH_DIGITS).fullmatch(plain) is not None
+
+
+def is_strong(value: str) -> bool:
+    """Whether a password differs from a word even in running text."""
+    if len(value) < 6 or is_measure(value) or compile_rule(QUERY).search(value):
+        return False
+    if is_random(value):
+        return not is_digest(value)
+    plain = strip_technical_words(value)
+    is_varied = any(map(str.isdigit, plain)) and any(map(str.isalpha, plain))
+    return is_varied and compile_rule(STRONG_PART).search(plain) is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hivemind.agents import callers
 from hivemind.code.repository import locate_tree, make_moved_tree_events
-from hivemind.context import Context, Progress, quietly, validate_reason
+from hivemind.context import Context, Progress, quietly, report_part, validate_reason
 from hivemind.errors import NotFound
 from hivemind.model import timestamps
 from hivemind.model.digest import Digest, ExplainedConclusion
@@ -45,7 +45,7 @@ class Sessions:
     """
 
     def __init__(
-        self, context: Context, answer: Callable[[Query], Recall], learn: Callable[[EventFactory], int]
+        self, context: Context, answer: Callable[[Query], Recall], learn: Callable[[EventFactory, Progress], int]
     ) -> None:
         self._context = context
         self._answer = answer
@@ -182,7 +182,10 @@ class Sessions:
         skip_counts: Counter[str] = Counter()
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
         came_by_hook = partial(log.has_hook_observations, context.store.db)
-        items = read_observations(transcripts, came_by_hook, begin, _report_bytes(transcripts, progress))
+        # Learning from sessions takes as long as reading them.
+        parts = 1 if dry_run else 2
+        report_read = _report_bytes(transcripts, report_part(progress, 0, parts))
+        items = read_observations(transcripts, came_by_hook, begin, report_read)
         counts: Counter[str] = Counter()
         sessions_off: set[str] = set()
         observations = self._locate(_select_readable(items, skip_counts, unreadable), counts, sessions_off, here=here)
@@ -195,7 +198,8 @@ class Sessions:
                 set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
             # Sessions of earlier imports whose directory was gone already.
             context.store.record(make_moved_tree_events(context))
-            lesson_count = self._learn(replace(context.factory, batch=factory.batch))
+            own_factory = replace(context.factory, batch=factory.batch)
+            lesson_count = self._learn(own_factory, report_part(progress, 1, parts))
         return BackfillReport(
             transcripts=len(transcripts), sessions=len(counts), observations=counts.total(), new=new,
             learned=lesson_count, skipped=tuple(skip_counts.most_common()),

@@ -76,8 +76,9 @@ class Signs:
     def _list_in_sight(self, sight: Visibility, *, of_sessions: bool) -> list[_Place]:
         if sight.everywhere:
             return [place for place in self._places.values() if place.is_of_sessions == of_sessions]
-        names = session_places(sight) if of_sessions else places(sight)
-        return [self._places[name] for name in dict.fromkeys(names) if name in self._places]
+        in_sight = product([vectors.SESSION_SCOPE], sight.repos) if of_sessions else product(Scope, (*sight.repos, ""))
+        places = dict.fromkeys(vectors.hash_place(scope, repo) for scope, repo in in_sight)
+        return [self._places[place] for place in places if place in self._places]
 
 
 def _count_differing(signs: NDArray[np.uint64], query_words: NDArray[np.uint64]) -> NDArray[np.uint16]:
@@ -96,16 +97,6 @@ def _find_smallest(distances: NDArray[np.uint16], limit: int) -> NDArray[np.intp
     radius = int(np.searchsorted(np.cumsum(np.bincount(distances)), limit))
     nearer = np.flatnonzero(distances < radius)
     return np.concatenate([nearer, np.flatnonzero(distances == radius)[: limit - len(nearer)]])
-
-
-def places(sight: Visibility) -> list[int]:
-    """The numbers of every scope and repository in sight."""
-    return [vectors.hash_place(scope, repo) for scope, repo in product(Scope, (*sight.repos, ""))]
-
-
-def session_places(sight: Visibility) -> list[int]:
-    """The numbers of the sessions of every repository in sight."""
-    return [vectors.hash_place(vectors.SESSION_SCOPE, repo) for repo in sight.repos]
 
 
 def pack_signs(numbers: Sequence[bytes]) -> bytes:

@@ -47,6 +47,16 @@ class PassageHit(NamedTuple):
     score: float
 
 
+class WordsOfPassage(NamedTuple):
+    """What a passage is found by: its text and the parts of its words, and with less weight what stands beside it."""
+
+    key: int
+    text: str
+    parts: str
+    context: str
+    around: str
+
+
 class Vector(NamedTuple):
     """A passage's vector as signed bytes; multiply by ``scale`` for the real numbers."""
 
@@ -76,8 +86,8 @@ class SearchIndex(Protocol):
     def size(self) -> int:
         """About how many passages a query is compared with."""
 
-    def put(self, passage: int, *, text: str, parts: str, context: str, around: str) -> None:
-        """Index a passage by its words."""
+    def put(self, passages: Sequence[WordsOfPassage]) -> None:
+        """Index passages by their words."""
 
     def set_context(self, passage: int, context: str, around: str) -> None:
         """Replace the context of a passage."""

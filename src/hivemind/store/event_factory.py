@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from functools import cache
 
 from hivemind.model.dataclass import dataclass
 from hivemind.model.events import Event, Fact
@@ -35,16 +34,14 @@ class EventFactory:
     ) -> Event:
         """Make the event of a fact, redacted."""
         now = self.clock()
-        # A receipt repeats the same few reasons.
-        redact = cache(self.redact)
         return Event(
             id=id or new_event_id(int(now.timestamp() * 1000)),
             at=at or format_timestamp(now),
-            actor=redact(actor or self.writer.actor),
+            actor=self.redact(actor or self.writer.actor),
             channel=channel or self.writer.channel,
             scope=scope,
             repo=repo,
-            fact=change_text(fact, redact),
+            fact=change_text(fact, self.redact),
             session=self.writer.session_id,
             batch=self.batch,
         )

@@ -57,7 +57,7 @@ class ExclusionGate:
         self._keys = tuple(dict.fromkeys(key for scope_keys in keys.values() for key in scope_keys))
         self.is_empty = tombstones.is_empty(db)
         """Whether nothing is excluded; then everything passes at no cost."""
-        self.watch = ErasedTextFilter({}) if self.is_empty else tombstones.load_watch(db, keys)
+        self.text_filter = ErasedTextFilter({}) if self.is_empty else tombstones.load_text_filter(db, keys)
 
     def has_keys(self, keys: Mapping[Scope, Sequence[bytes]]) -> bool:
         """Whether it recognises texts by these keys."""
@@ -74,7 +74,7 @@ class ExclusionGate:
             return self._clean(event)
         # Only a claim is refused for what was retracted, and whoever makes one asks for it.
         header = {"author": event.actor, "session": event.session, "repository": event.repo, "batch": event.batch}
-        field = next((name for name, text in header.items() if self.watch.contains_erased_text(text)), "")
+        field = next((name for name, text in header.items() if self.text_filter.contains_erased_text(text)), "")
         refusal = (
             FieldRefusal(field=field, reason=Exclusion.ERASED)
             if field
@@ -96,7 +96,7 @@ class ExclusionGate:
             return None
         texts = list(fields)
         for field, text in texts:
-            if self.watch.contains_erased_text(text):
+            if self.text_filter.contains_erased_text(text):
                 return FieldRefusal(field=field, reason=Exclusion.ERASED)
         values: dict[str, list[str]] = {field: [] for field, _ in texts}
         for field, text in texts:
@@ -144,9 +144,9 @@ class ExclusionGate:
         return NAME_BY_FACT.get(type(event.fact)) in log.REPEATING_FACTS and self._clean(event) != event
 
     def _clean(self, event: Event) -> Event:
-        if not self.watch:
+        if not self.text_filter:
             return event
-        change = self.watch.replace_erased_texts
+        change = self.text_filter.replace_erased_texts
         return replace(
             event,
             id=EventId(self._change_id(event.id)),
@@ -158,7 +158,7 @@ class ExclusionGate:
 
     def _change_id(self, identifier: str) -> str:
         """Another id for one that contains an erased text, the same every time."""
-        is_clean = self.watch.replace_erased_texts(identifier) == identifier
+        is_clean = self.text_filter.replace_erased_texts(identifier) == identifier
         return identifier if is_clean else digest_value(identifier, self._keys[0])[:32]
 
     def _digest(self, text: str) -> Iterator[str]:

@@ -95,6 +95,8 @@ TABLES = ("devices", "events", "bodies", "absent", "erased")
 REPEATING_FACTS = ("observation.made", "memories.recalled", "agent.asked", "write.refused")
 """Facts whose content may repeat a memory's text, and is erased with it."""
 REPEATING = f"fact IN {REPEATING_FACTS}"
+DELETING_FACTS = ("memory.erased", "observations.dropped", "entries.refused")
+"""Facts that delete the content of other entries."""
 PATTERNS_PER_STATEMENT = 50
 """LIKE conditions in one statement; every statement reads all bodies."""
 
@@ -192,6 +194,15 @@ def read_events_about(db: Database, about_id: str) -> list[Event]:
     ]
 
 
+def read_events_about_each(db: Database, about_ids: Sequence[str]) -> dict[str, list[Event]]:
+    """The events about each of these memories or sessions, in order of time."""
+    events: dict[str, list[Event]] = {about: [] for about in about_ids}
+    condition = f"e.about IN {JSON_VALUES} AND e.about <> '' ORDER BY e.at, e.id"
+    for event in map(_parse_event, db.execute(f"{SELECT_EVENTS} {condition}", json.dumps(about_ids))):
+        events[event.about].append(event)
+    return events
+
+
 def read_last_position(db: Database) -> int:
     """The position of the newest entry."""
     return int(db.value("SELECT coalesce(max(position), 0) FROM events"))
@@ -201,6 +212,17 @@ def has_facts_after(db: Database, position: int, facts: Sequence[str]) -> bool:
     """Whether an entry after a position has one of these facts."""
     sql = f"SELECT 1 FROM events WHERE position > ? AND fact IN {JSON_VALUES} LIMIT 1"
     return db.one(sql, position, json.dumps(list(facts))) is not None
+
+
+def find_last_deletion(db: Database, batch: str = "", after: int = 0) -> int:
+    """The position of the last entry that deletes content, of a batch if given; 0 if there is none."""
+    return int(
+        db.value(
+            "SELECT coalesce(max(position), 0) FROM events WHERE position > :after AND :batch IN ('', batch)"
+            f" AND fact IN {DELETING_FACTS}",
+            {"after": after, "batch": batch},
+        )
+    )
 
 
 def count_entries(db: Database) -> int:
@@ -271,14 +293,12 @@ def select_events(db: Database, selection: Selection, sight: Visibility) -> list
 
 def find_rollback_events(db: Database, prefix: str) -> list[tuple[str, Event]]:
     """The events of rollbacks whose id starts with the prefix, each with the full id."""
-    rows = db.execute(
-        f"{SELECT_EVENTS} e.fact = 'memory.rolled_back' AND json_extract(b.content, '$.rollback') LIKE ? || '%'", prefix
-    )
-    events = [_parse_event(row) for row in rows]
-    return [(event.fact.rollback, event) for event in events if isinstance(event.fact, MemoryRolledBack)]
+    events = map(_parse_event, db.execute(f"{SELECT_EVENTS} e.fact = 'memory.rolled_back'"))
+    rollbacks = [(event.fact.rollback, event) for event in events if isinstance(event.fact, MemoryRolledBack)]
+    return [(name, event) for name, event in rollbacks if prefix and name.startswith(prefix)]
 
 
-def find_about_ids(db: Database, ids: Iterable[str]) -> list[str]:
+def find_memories_of_entries(db: Database, ids: Iterable[str]) -> list[str]:
     """Ids of the memories or sessions that these entries are about."""
     sql = f"SELECT DISTINCT about FROM events WHERE id IN {JSON_VALUES} ORDER BY about"
     return [row[0] for row in db.execute(sql, json.dumps(list(ids)))]
@@ -300,10 +320,10 @@ def find_ids_with_content(db: Database, ids: Iterable[str]) -> set[str]:
     return {identifier for row in rows for identifier in row}.intersection(json.loads(ids_json))
 
 
-def find_ids_about(db: Database, about_ids: Iterable[str]) -> list[EventId]:
-    """Ids of the entries about these memories or sessions, including entries without content."""
-    sql = f"SELECT id FROM events WHERE about IN {JSON_VALUES} AND about <> '' ORDER BY position"
-    return [EventId(row[0]) for row in db.execute(sql, json.dumps(list(about_ids)))]
+def has_entries_about(db: Database, about_ids: Iterable[str]) -> bool:
+    """Whether there is an entry about one of these memories or sessions, with its content or without."""
+    sql = f"SELECT 1 FROM events WHERE about IN {JSON_VALUES} AND about <> '' LIMIT 1"
+    return db.one(sql, json.dumps(list(about_ids))) is not None
 
 
 def find_known_ids(db: Database, ids: Iterable[str]) -> set[str]:
@@ -519,20 +539,26 @@ def keep_body(db: Database, position: int, event: Event, salt: bytes, content: s
             {"memory": event.about, "others": json.dumps(event.fact.bodies)},
         )
         erased_names = filter(None, (event.about, *event.fact.bodies))
-        db.many("INSERT INTO erased VALUES (?) ON CONFLICT DO NOTHING", [(name,) for name in erased_names])
+        db.many("INSERT INTO erased (name) VALUES (?) ON CONFLICT DO NOTHING", [(name,) for name in erased_names])
     elif isinstance(event.fact, EntriesRefused):
         _discard_refused(db, event.fact.bodies)
-    # An edit can arrive after the erasure of its memory; its content stays out.
-    elif db.one(
-        "SELECT 1 FROM events WHERE position = ? AND (EXISTS (SELECT 1 FROM erased WHERE name = about)"
-        f" OR ({REPEATING} AND EXISTS (SELECT 1 FROM erased WHERE name = id)))",
-        position,
-    ):
+    elif find_erased(db, [position]):
         return False
     # Other facts stay plain JSON, because statements read them with json_extract.
     body = pack_content(content) if isinstance(event.fact, ObservationMade) else content
-    db.execute("INSERT INTO bodies VALUES (?, ?, ?)", position, salt, body)
+    db.execute("INSERT INTO bodies (position, salt, content) VALUES (?, ?, ?)", position, salt, body)
     return True
+
+
+def find_erased(db: Database, positions: Iterable[int]) -> set[int]:
+    """Which of these entries were erased before they arrived: an edit can come after the erasure of its memory."""
+    rows = db.execute(
+        "SELECT position FROM events WHERE position IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
+        " AND (EXISTS (SELECT 1 FROM erased WHERE name = about)"
+        f" OR ({REPEATING} AND EXISTS (SELECT 1 FROM erased WHERE name = id)))",
+        json.dumps(list(positions)),
+    )
+    return {row[0] for row in rows}
 
 
 def _discard_refused(db: Database, refused_ids: Iterable[EventId]) -> None:
@@ -541,7 +567,8 @@ def _discard_refused(db: Database, refused_ids: Iterable[EventId]) -> None:
     ids_json = json.dumps(list(refused_ids))
     from_shared = "FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1 AND"
     db.execute(
-        f"INSERT INTO absent SELECT e.position {from_shared} e.id IN {JSON_VALUES} ON CONFLICT DO NOTHING", ids_json
+        f"INSERT INTO absent (position) SELECT e.position {from_shared} e.id IN {JSON_VALUES} ON CONFLICT DO NOTHING",
+        ids_json,
     )
     db.execute(
         f"DELETE FROM bodies WHERE position IN (SELECT e.position {from_shared} e.id IN {JSON_VALUES})", ids_json
@@ -557,7 +584,7 @@ def _discard_refused(db: Database, refused_ids: Iterable[EventId]) -> None:
         # The refused erasure is void. The hub still has the content, and sends it again for what is absent.
         db.execute("DELETE FROM erased WHERE name = ?", memory)
         db.execute(
-            f"INSERT INTO absent SELECT e.position {from_shared} e.about = ?"
+            f"INSERT INTO absent (position) SELECT e.position {from_shared} e.about = ?"
             " AND NOT EXISTS (SELECT 1 FROM bodies b WHERE b.position = e.position) ON CONFLICT DO NOTHING",
             memory,
         )

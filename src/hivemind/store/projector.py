@@ -10,7 +10,9 @@ from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.projections import (
     digests,
+    guards,
     memories,
+    outcomes,
     peers,
     receipts,
     repositories,
@@ -23,13 +25,15 @@ from hivemind.store.projections import (
 from hivemind.store.sqlite import Sqlite
 
 PROJECTIONS: tuple[ModuleType, ...] = (
-    memories, tombstones, receipts, digests, sessions, session_passages, repositories, peers,
+    memories, guards, tombstones, receipts, digests, outcomes, sessions, session_passages, repositories, peers,
 )  # fmt: skip
-"""Digests before sessions: an erasure asks the table of observations which sessions it concerns."""
+"""Digests and outcomes before sessions: an erasure asks the table of observations which sessions it concerns."""
+TEAM_PROJECTIONS: tuple[ModuleType, ...] = (memories, tombstones, receipts, sessions, repositories)
+"""What a hub needs: nothing of a person's own arrives there, and it passes guards on without using them."""
 OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words, vectors)
 """Modules that own tables. Memories update the word index themselves, and a follower adds the vectors."""
 
-VERSION = 12
+VERSION = 13
 """Raised whenever a projection changes its schema or meaning; an older store is then rebuilt."""
 
 SCHEMA = """
@@ -50,11 +54,19 @@ CACHE_KB = 32_000
 
 def apply(db: Database, events: Iterable[tuple[int, Event]]) -> None:
     """Update the projections with events that were just appended."""
-    for position, event in events:
-        for projection in PROJECTIONS:
+    page = list(events)
+    if not page:
+        return
+    # Together, because each memory is folded from all its events in the log, and the statements for many cost as much
+    # as those for one.
+    memories.apply_all(db, [event for _, event in page])
+    _, *others = PROJECTIONS if db.HAS_SESSIONS else TEAM_PROJECTIONS
+    for _, event in page:
+        for projection in others:
             projection.apply(db, event)
-        # Content that arrives late has an old position; the bookmark never goes back.
-        db.execute("UPDATE bookmarks SET position = ? WHERE reader = ? AND position < ?", position, READER, position)
+    # Content that arrives late has an old position; the bookmark never goes back.
+    position = max(position for position, _ in page)
+    db.execute("UPDATE bookmarks SET position = ? WHERE reader = ? AND position < ?", position, READER, position)
 
 
 def rebuild(db: Database, progress: Callable[[int, int], None] = lambda position, last: None) -> None:
@@ -98,7 +110,7 @@ def read_bookmark(db: Database, reader: str, version: int) -> int:
 def set_bookmark(db: Database, reader: str, position: int, version: int) -> None:
     """Set a reader's bookmark, inside the caller's transaction."""
     db.execute("DELETE FROM bookmarks WHERE reader = ?", reader)
-    db.execute("INSERT INTO bookmarks VALUES (?, ?, ?)", reader, position, version)
+    db.execute("INSERT INTO bookmarks (reader, position, version) VALUES (?, ?, ?)", reader, position, version)
 
 
 def rebuild_beside(

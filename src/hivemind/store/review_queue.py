@@ -1,6 +1,6 @@
-"""The condition under which a memory waits for a person.
+"""Conditions of memories that the status line counts too: those that wait for a person, and those that were said.
 
-Imports nothing, because the status line needs it too.
+Imports nothing, because a status line has little time.
 """
 
 DAYS_IN_QUEUE = 30
@@ -10,3 +10,9 @@ IN_QUEUE = (
     " OR m.contradicts <> '[]' AND EXISTS (SELECT 1 FROM json_each(m.contradicts) c"
     " JOIN memories o ON o.id = c.value WHERE o.status IN ('active', 'disputed', 'proposed'))))"
 )
+IS_SAID = (
+    "(m.channel = 'agent' AND m.edited_by = '' AND EXISTS (SELECT 1 FROM json_each(m.sources) s"
+    " WHERE json_extract(s.value, '$.channel') = 'person' AND coalesce(json_extract(s.value, '$.event'), '') <> ''"
+    " AND coalesce(json_extract(s.value, '$.quote'), '') <> ''))"
+)
+"""Matches memories in which an agent wrote down what a person had typed; ``Memory.is_said`` says the same."""

@@ -15,7 +15,7 @@ from hivemind.lazy import LazyModule
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 from hivemind.store.conditions import MAX_MATCHES, VISIBLE, bind_filters, bind_sight, pick_rare_words
-from hivemind.store.database import Database, PassageHit, Row, Vector
+from hivemind.store.database import Database, PassageHit, Row, Vector, WordsOfPassage
 from hivemind.store.projections import session_passages, words
 from hivemind.store.projections.vectors import SESSION_SCOPE, checksum, hash_place
 from hivemind.text.search_terms import extract_phrases, extract_terms, is_unspaced
@@ -46,7 +46,7 @@ SEARCH_SESSIONS = (
 FEW_PER_HIT, MANY_PER_HIT = 2, 4
 """How many matches are looked at per wanted hit, before all matches are: sorting and returning more takes longer."""
 WEIGHTS = {"text": 1.0, "parts": 0.5, "context": 0.6, "around": 0.35}
-"""Of the columns of ``words`` in BM25; docs/explanation/ranking.md says what each holds."""
+"""Of the columns of ``words`` in BM25; docs/explanation/recall.md says what each holds."""
 BLOCK_VECTORS = 256
 COUNTS_SECONDS = 300.0
 """How long counts of common words are kept. They only say which words to leave out, and change slowly."""
@@ -68,12 +68,9 @@ class SqliteSearch:
         """How many passages of memories are in blocks, and a little for those not yet in one."""
         return (self._signs.memory_count if self._signs else 0) + BLOCK_VECTORS // 8
 
-    def put(self, passage: int, *, text: str, parts: str, context: str, around: str) -> None:
-        """Index a passage by its words."""
-        self._db.execute(
-            "INSERT INTO words (rowid, text, parts, context, around) VALUES (?, ?, ?, ?, ?)",
-            passage, text, parts, context, around,
-        )  # fmt: skip
+    def put(self, passages: Sequence[WordsOfPassage]) -> None:
+        """Index passages by their words."""
+        self._db.many("INSERT INTO words (rowid, text, parts, context, around) VALUES (?, ?, ?, ?, ?)", passages)
 
     def set_context(self, passage: int, context: str, around: str) -> None:
         """Replace the context of a passage."""

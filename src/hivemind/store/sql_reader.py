@@ -178,9 +178,10 @@ class Reader(Closeable):
             raise Refused(READ_ONLY_MESSAGE) from None
         except (apsw.SQLError, apsw.BindingsError) as error:
             # Writing to a view fails before the authorizer is asked.
-            raise (
-                Refused(READ_ONLY_MESSAGE) if "cannot modify" in str(error) else InvalidInput(f"SQL: {error}")
-            ) from None
+            if "cannot modify" in str(error):
+                raise Refused(READ_ONLY_MESSAGE) from None
+            hint = f"; the views are {', '.join(VIEWS)}" if "no such table" in str(error) else ""
+            raise InvalidInput(f"SQL: {error}{hint}") from None
         except KeyError as error:
             raise InvalidInput(f"SQL: there is no value for the parameter :{error.args[0]}") from None
         return Rows(tuple(columns), rows)

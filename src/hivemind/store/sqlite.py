@@ -7,8 +7,9 @@ secure_delete overwrites deleted rows. Only this module opens connections, so no
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import apsw
@@ -26,6 +27,7 @@ retrying costs more than writing."""
 PAUSE_SECONDS = 0.04
 """How long a writer that held the lock for a whole turn stays away from it: longer than others wait between attempts,
 so that those who wait get it before the next turn."""
+USED_BY_ANOTHER_THREAD = "another thread is using this store; open one for each thread"
 CHECKPOINT_SECONDS = 0.1
 """How long an attempt at a checkpoint waits for readers; it keeps all writers out meanwhile."""
 
@@ -39,6 +41,7 @@ class Sqlite(Database):
     def __init__(self, connection: apsw.Connection, *, is_hurried: bool = False) -> None:
         self.connection = connection
         self._is_hurried = is_hurried
+        self._thread_lock = RLock()
         self.index = SqliteSearch(self, self._stem)
 
     @classmethod
@@ -144,6 +147,18 @@ class Sqlite(Database):
 
     @contextmanager
     def _begin(self, begin: str, *, is_writing: bool = False) -> Iterator[None]:
+        # Another thread must not join the transaction: what it writes would be undone with what this one writes.
+        if is_writing and not self._thread_lock.acquire(blocking=False):
+            raise StoreBusy(USED_BY_ANOTHER_THREAD)
+        try:
+            with self._begin_in_thread(begin, is_writing=is_writing):
+                yield
+        finally:
+            if is_writing:
+                self._thread_lock.release()
+
+    @contextmanager
+    def _begin_in_thread(self, begin: str, *, is_writing: bool) -> Iterator[None]:
         with raise_store_errors():
             is_nested = self.connection.in_transaction
         if is_nested:
@@ -261,7 +276,7 @@ def raise_store_errors(path: Path | None = None) -> Iterator[None]:
     except apsw.ConnectionClosedError as error:
         raise StoreClosed("the store is closed; open it again") from error
     except apsw.ThreadingViolationError as error:
-        raise StoreBusy("another thread is using this store; open one for each thread") from error
+        raise StoreBusy(USED_BY_ANOTHER_THREAD) from error
     except apsw.BusyError as error:
         raise StoreBusy(f"other processes locked the store for {LOCK_TIMEOUT_SECONDS} s; try again") from error
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError, apsw.MismatchError) as error:
@@ -287,7 +302,7 @@ def read_foreign_rows(path: Path, table: str, columns: Sequence[str]) -> Iterato
     """Yield the rows of a table that another program owns, with those of the columns that it has;
     none if there is no such table.
     """
-    with closing(Sqlite.open_for_reading(path)) as db:
+    with Sqlite.open_for_reading(path) as db:
         # Other programs add columns from version to version, so what is missing is left out.
         present = {row[0] for row in db.execute("SELECT name FROM pragma_table_info(?)", table)}
         names = [name for name in columns if name in present]

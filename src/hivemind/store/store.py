@@ -18,7 +18,7 @@ from hivemind.store.database import Closeable, Database
 from hivemind.store.exclusion import ExclusionGate
 from hivemind.store.projections import peers, tombstones
 from hivemind.store.sqlite import LOCK_TIMEOUT_SECONDS, Sqlite
-from hivemind.system import lock_file, open_private
+from hivemind.system import FileLock, replace_file
 from hivemind.text import cues
 
 FORMAT = 2
@@ -192,6 +192,10 @@ class Store(Closeable):
         """Places outside this store that may still hold erased content, with their state; a local store has none."""
         return []
 
+    def check_locations(self, batch: str) -> list[ErasedLocation]:
+        """What became of such places since an erasure; a local store has none."""
+        return []
+
     @property
     def bytes(self) -> int:
         """The size of its files."""
@@ -244,7 +248,7 @@ def _prepare(db: Sqlite, directory: Path, *, may_rebuild: bool) -> tuple[str, st
     if derived_by < projector.VERSION:
         try:
             # In one process at a time; the others wait for it.
-            with lock_file(str(directory / REBUILD_LOCK), timeout_seconds=LOCK_TIMEOUT_SECONDS):
+            with FileLock(str(directory / REBUILD_LOCK), timeout_seconds=LOCK_TIMEOUT_SECONDS):
                 projector.rebuild_beside(db, only_if_outdated=True)
         except BlockingIOError as error:
             raise StoreBusy("another process is upgrading the store; try again in a moment") from error
@@ -341,11 +345,7 @@ def write_id_file(directory: Path, store_id: str) -> None:
     """Write the store's id to a file beside it, so that a missing or exchanged database is noticed."""
     id_file = directory / ID_FILE
     if not id_file.exists():
-        # Renamed into place, so that no other process reads half an id.
-        new_file = directory / f"{ID_FILE}.{os.urandom(4).hex()}"
-        with open(new_file, "w", encoding="utf-8", opener=open_private) as stream:
-            stream.write(store_id + "\n")
-        new_file.replace(id_file)
+        replace_file(id_file, f"{store_id}\n".encode(), is_durable=True)
     elif not is_id_file_of(directory, store_id):
         if is_id_file_of(directory, store_id, allow_damage=True):
             raise StoreDamaged(f"{id_file} is damaged; run 'hivemind repair'")

@@ -73,7 +73,7 @@ def find_erasing_entries(db: Database, batch: str) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def find_forgotten(db: Database, after: int) -> set[tuple[str, int]]:
+def find_erased_entries(db: Database, after: int) -> set[tuple[str, int]]:
     """The chain and number of every entry whose content was deleted by erasures that arrived after a position."""
     erasures = db.execute(
         "SELECT e.about, b.content FROM events e JOIN bodies b USING (position)"
@@ -90,7 +90,7 @@ def find_forgotten(db: Database, after: int) -> set[tuple[str, int]]:
     return {(row[0], row[1]) for row in rows}
 
 
-def read_last_position(db: Database) -> int:
+def read_last_shared_position(db: Database) -> int:
     """The position of the newest entry in a shared chain."""
     sql = "SELECT max(e.position) FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1"
     return int(db.value(sql) or 0)
@@ -108,6 +108,12 @@ def count_unsent(db: Database, chain: str, sent: int) -> int:
         " WHERE devices.id = ? AND device_seq > ? AND fact <> 'memories.recalled'"
     )
     return int(db.value(query, chain, sent))
+
+
+def names_path(db: Database, chain: str) -> bool:
+    """Whether an entry of a chain names a path instead of a repository."""
+    sql = "SELECT 1 FROM events e JOIN devices d ON d.key = e.device WHERE d.id = ? AND e.repo LIKE 'path:%'"
+    return db.one(sql, chain) is not None
 
 
 def list_heads(db: Database) -> list[ChainHead]:
@@ -215,13 +221,17 @@ def acknowledge(db: Database, chain: str, cursor: int) -> None:
     db.execute("UPDATE devices SET cursor = ? WHERE id = ?", cursor, chain)
 
 
-def list_devices(db: Database) -> list[Device]:
-    """Every device that contacted the hub, with the number of entries and erasures it has not read."""
+def list_devices(db: Database, batch: str = "") -> list[Device]:
+    """Every device that contacted the hub, with the number of entries and erasures it has not read.
+
+    With a batch, only the erasures of that batch count.
+    """
     unread = "FROM events e JOIN devices c ON c.key = e.device WHERE c.shared = 1 AND e.position > d.cursor"
     rows = db.execute(
         f"SELECT d.id, d.person, d.cursor, d.last_seen_at, (SELECT count(*) {unread}),"
-        f" (SELECT count(*) {unread} AND e.fact = 'memory.erased') FROM devices d"
-        " WHERE d.person <> '' ORDER BY d.person, d.id"
+        f" (SELECT count(*) {unread} AND e.fact = 'memory.erased' AND :batch IN ('', e.batch)) FROM devices d"
+        " WHERE d.person <> '' ORDER BY d.person, d.id",
+        {"batch": batch},
     )
     return [from_row(Device, row) for row in rows]
 
@@ -249,7 +259,7 @@ def drop_copy(db: Database, own_chain: str, pushed_seq: int) -> None:
         " AND NOT (d.id = ? AND e.device_seq > ?)"
     )
     with db.transaction():
-        db.execute(f"INSERT INTO absent {dropped_sql} ON CONFLICT DO NOTHING", own_chain, pushed_seq)
+        db.execute(f"INSERT INTO absent (position) {dropped_sql} ON CONFLICT DO NOTHING", own_chain, pushed_seq)
         db.execute(f"DELETE FROM bodies WHERE position IN ({dropped_sql})", own_chain, pushed_seq)
         projector.rebuild(db)
 
@@ -258,6 +268,11 @@ def find_erasures(db: Database, ids: Iterable[str]) -> list[tuple[str, str]]:
     """The erasures among these entries, as pairs of entry id and batch."""
     sql = f"SELECT id, batch FROM events WHERE id IN {log.JSON_VALUES} AND fact = 'memory.erased'"
     return [(row[0], row[1]) for row in db.execute(sql, json.dumps(list(ids)))]
+
+
+def find_erasure_batches(db: Database) -> list[str]:
+    """The batches of erasures that have a receipt."""
+    return [row[0] for row in db.execute("SELECT DISTINCT batch FROM events WHERE fact = 'erasure.finished'")]
 
 
 def has_erasure(db: Database, chain: str, ids: Iterable[str]) -> bool:

@@ -2,7 +2,6 @@
 
 import re
 
-FIX = re.compile(r"\A(?:[\w,/() -]{1,40}: ?)?\[?(?:bug)?fix(?:es|ed)?\b|\A(?:resolves?|repair)\b", re.IGNORECASE)
 TRIVIAL = re.compile(
     r"\A(?:docs?|deps|chore|style|build|ci|release|changelog|readme|copyright|tests?)\b|\(deps\)|\bdigest\b"
     r"|\b(?:merge )?conflicts?\b|\breview (?:feedback|comments?|findings)|\brebase\b|\bflaky\b|_test\.\w+\b"
@@ -11,11 +10,6 @@ TRIVIAL = re.compile(
     re.IGNORECASE,
 )
 """Subjects about documentation, dependencies, style, tests or reviews; they teach nothing about the code."""
-CHOICE = re.compile(
-    r"\b(?:because|so that|instead of|rather than|in favou?r of|to avoid|otherwise|no longer|the reason|due to"
-    r"|this means|which means|decided|chose|prefer(?:red)?)\b",
-    re.IGNORECASE,
-)
 CAUSE = re.compile(
     r"\b(?:because|so that|otherwise|the reason|due to|since|in order to|in case|which means|this means|unless"
     r"|(?:to|and|which|that|this|would|could|can|will) (?:avoids?|prevents?|ensures?|breaks?|fails?)"
@@ -58,11 +52,6 @@ def find_reason(message: str, author: str = "") -> str:
 def clean_subject(message: str) -> str:
     """Return the first line of a message without numbers of issues."""
     return LINK.sub("", message.partition("\n")[0]).strip().rstrip(".")
-
-
-def extract_reasons(body: str) -> str:
-    """Return the sentences of a commit message that give a reason."""
-    return " ".join(part for part in split_sentences(body) if CHOICE.search(part))[:LONGEST]
 
 
 def split_sentences(body: str) -> list[str]:

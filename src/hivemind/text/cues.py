@@ -3,7 +3,8 @@
 A hook looks cues up at every step, so this module has light imports only, and compiles a pattern when it is used. The
 cue file of a working tree has digests of the cues of its memories, so that a hook need not open the store. It contains
 no text: a random key and sorted digests made with it. It is a cache: every change of a memory deletes all cue files,
-and the next hook of a tree writes its file again.
+and the next hook of a tree writes its file again. Beside it, files of a session say what it was answered, which of its
+commands failed, and whether its person saw a line.
 
 The cue of an error may match by chance; ``recall/actions.py`` decides whether a memory really is about it.
 """
@@ -12,10 +13,9 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 
-from hivemind.system import open_private
+from hivemind.system import open_private, remove_file, replace_file
 
 MOST_LINES, LONGEST_LINE = 30, 400
 """Lines of an output that may state an error, and characters of each; more would slow the hook down."""
@@ -60,8 +60,18 @@ NEEDS = (
 )
 """Forms in which a note says that a command or task is wrong here, or what it needs; the group is the command or task.
 Only these name tasks: "instead of building a cache" is not about a build."""
+GUARDED = "g"
+GUARDED_COMMAND, GUARDED_FILE, GUARDED_TOOL = f"{GUARDED} ", f"{GUARDED}f ", f"{GUARDED}t "
+"""Begin the cues of guards, which are looked up again at every call, whatever the session was told before."""
+ANY = "*"
+"""Stands for whatever a pattern with a glob or without a word leaves open."""
+MOST_GUARD_WORDS = 500
+"""Words of a command that are looked up; scripts that agents write have fewer."""
 FOLDER = "cues"
 """Beside the store; has the cue files."""
+ANNOUNCED, ANNOUNCED_SECONDS = ".announced", 86_400
+"""The ending of an empty file that says that the person saw a line since their last prompt in a session. It outlives
+the cue files, but not for longer than a day: then the session is over."""
 KEY_BYTES, DIGEST_BYTES = 16, 8
 
 
@@ -102,6 +112,58 @@ def _find_run_tasks(word: str) -> Iterator[str]:
 def _find_named_tasks(word: str) -> Iterator[str]:
     """Yield the tasks that a word of a note names: tests, migrations, building; not StringBuilder."""
     return (task for task in TASKS if re.fullmatch(rf"{task}(?:s|e|es|ing|ting|ion|ions)?", word))
+
+
+def list_guard_cues(
+    commands: Iterable[str], files: Iterable[str], symbols: Iterable[str], tools: Iterable[str]
+) -> Iterator[str]:
+    """Yield the cues of a guard: a call that it may concern has a program and a word of it, a path or a tool."""
+    for pattern in commands:
+        program, *words = pattern.split()
+        first_word = next((word for word in words if not word.startswith("-")), ANY)
+        program, first_word = (ANY if _is_glob(word) else word for word in (program, first_word))
+        yield from (f"{GUARDED_COMMAND}{program}", f"{GUARDED_COMMAND}{program} {first_word}")
+    for path in (*files, *(symbol.partition("::")[0] for symbol in symbols)):
+        plain_parts = list(takewhile(lambda part: not _is_glob(part), path.split("/")))
+        yield f"{GUARDED_FILE}{'/'.join(plain_parts) or ANY}"
+    for tool in tools:
+        yield f"{GUARDED_TOOL}{ANY if _is_glob(tool) else tool.lower()}"
+
+
+def _is_glob(text: str) -> bool:
+    return any(character in text for character in "*?[")
+
+
+def list_guardable_cues(commands: Iterable[str], paths: Iterable[str], tools: Iterable[str]) -> Iterator[str]:
+    """Yield all cues by which a guard may concern a call; ``narrow_guard_hits`` leaves most of them out."""
+    words = dict.fromkeys(word for command in commands for word in split_into_words(command))
+    if words:
+        yield from (f"{GUARDED_COMMAND}{word}" for word in (*islice(words, MOST_GUARD_WORDS), ANY))
+    for path in paths:
+        parts = path.split("/")
+        keys = [*parts, *("/".join(parts[:count]) for count in range(2, len(parts) + 1)), ANY]
+        yield from (f"{GUARDED_FILE}{key}" for key in keys)
+    yield from (f"{GUARDED_TOOL}{key}" for tool in tools for key in (tool.lower(), ANY))
+
+
+def split_into_words(command: str) -> list[str]:
+    """Split a command into all words that may be a program or an argument, however they are quoted."""
+    texts = (re.sub(r"\\\n|[\"'\\]", joint, command) for joint in ("", " "))
+    words = (word for text in texts for word in re.findall(r"[\w.+][\w.+-]*", text))
+    names = [word.removesuffix(".exe").removesuffix(".cmd") for word in words]
+    # ``pip3.11`` may be meant by ``pip``.
+    return [*names, *(name.rstrip("0123456789.") for name in names if name[-1:].isdigit())]
+
+
+def narrow_guard_hits(home: str, root: str, session: str, call_cues: Iterable[str], hits: list[str]) -> list[str]:
+    """Leave out the programs of guards whose first word the call does not have."""
+    programs = [cue for cue in hits if cue.startswith(GUARDED_COMMAND)]
+    if not programs:
+        return hits
+    words = [cue[len(GUARDED_COMMAND) :] for cue in call_cues if cue.startswith(GUARDED_COMMAND)]
+    pairs = [f"{program} {word}" for program in programs for word in words]
+    others = [cue for cue in hits if not cue.startswith(GUARDED_COMMAND)]
+    return others + (find_hits(home, root, session, pairs) or [])
 
 
 def find_warned_things(text: str, patterns: Iterable[str]) -> list[str]:
@@ -212,11 +274,15 @@ def mark_answered(home: str, root: str, session: str, cues: Iterable[str]) -> No
 def note_failures(home: str, session: str, commands: Iterable[str]) -> None:
     """Note that commands failed in a session, as digests."""
     digests = b"".join(_hash(command.encode("utf-8", "replace"), b"", DIGEST_BYTES) for command in commands)
-    if digests:
-        with suppress(OSError):
-            os.makedirs(os.path.join(home, FOLDER), mode=0o700, exist_ok=True)
-            with open(_path(home, session, ".failed"), "ab", opener=open_private) as file:
-                file.write(digests)
+    if not digests:
+        return
+    try:
+        os.makedirs(os.path.join(home, FOLDER), mode=0o700, exist_ok=True)
+        with open(_path(home, session, ".failed"), "ab", opener=open_private) as file:
+            file.write(digests)
+    except OSError:
+        # On a full or read-only disk, only a hint is lost.
+        return
 
 
 def take_failures(home: str, session: str, commands: Iterable[str]) -> bool:
@@ -229,8 +295,7 @@ def take_failures(home: str, session: str, commands: Iterable[str]) -> bool:
         _is_in(failures, _hash(command.encode("utf-8", "replace"), b"", DIGEST_BYTES)) for command in commands
     )
     if has_failed:
-        with suppress(OSError):
-            os.remove(path)
+        remove_file(path)
     return has_failed
 
 
@@ -238,12 +303,7 @@ def write_file(home: str, root: str, cues: Iterable[str]) -> None:
     """Write the cue file of a tree, readable by its owner only."""
     key = os.urandom(KEY_BYTES)
     os.makedirs(os.path.join(home, FOLDER), mode=0o700, exist_ok=True)
-    path = _path(home, root)
-    # Renamed into place, so that no hook reads half a file.
-    new_path = f"{path}.{os.urandom(4).hex()}"
-    with open(new_path, "wb", opener=open_private) as file:
-        file.write(key + b"".join(sorted({_digest(key, cue) for cue in cues})))
-    os.replace(new_path, path)
+    replace_file(_path(home, root), key + b"".join(sorted({_digest(key, cue) for cue in cues})))
 
 
 def has_file(home: str, root: str) -> bool:
@@ -253,17 +313,44 @@ def has_file(home: str, root: str) -> bool:
 
 def forget_session(home: str, session: str) -> None:
     """Forget what a session was answered, as when its context was compacted."""
-    with suppress(OSError):
-        os.remove(_path(home, session, ".answered"))
+    remove_file(_path(home, session, ".answered"))
+
+
+def mark_announced(home: str, session: str) -> bool:
+    """Record that the person sees a line now; return whether it is the first since their last prompt in a session."""
+    if not session:
+        return True
+    try:
+        os.makedirs(os.path.join(home, FOLDER), mode=0o700, exist_ok=True)
+        os.close(os.open(_path(home, session, ANNOUNCED), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError:
+        # It is there, or the disk is full or read-only: then a line too few is better than one at every call.
+        return False
+    return True
+
+
+def forget_announced(home: str, session: str) -> None:
+    """Forget at the next prompt of a session that the person saw a line."""
+    remove_file(_path(home, session, ANNOUNCED))
 
 
 def discard_files(home: str) -> None:
     """Delete all cue files, because a memory changed."""
+    import time
+
     folder = os.path.join(home, FOLDER)
-    with suppress(FileNotFoundError, NotADirectoryError):
-        for name in os.listdir(folder):  # noqa: PTH208 - pathlib costs the hook
-            with suppress(FileNotFoundError):
-                os.remove(os.path.join(folder, name))
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - pathlib costs the hook
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in names:
+        path = os.path.join(folder, name)
+        try:
+            if not name.endswith(ANNOUNCED) or time.time() - os.stat(path).st_mtime > ANNOUNCED_SECONDS:
+                os.remove(path)
+        except FileNotFoundError:
+            # Another process was faster.
+            continue
 
 
 def _path(home: str, name: str, suffix: str = "") -> str:

@@ -16,7 +16,7 @@ LINE = b'memory = "off"\n'
 IS_OFF = rb"""(?m)^(?:\xef\xbb\xbf)?[ \t]*memory[ \t]*=[ \t]*(?:"off"|'off')[ \t]*(?:#.*)?\r?$"""
 MOST_BYTES = 4096
 """Of a file that are read; somebody else may have written it."""
-DIRECTORY = r'"(?:cwd|workdir|directory|workspace_?[rR]oots)"\s*:\s*\[?\s*("(?:[^"\\]|\\.)*")'
+DIRECTORY = r'"(?:cwd|workdir|directory|workspace_?[rR]oots|workspacePaths)"\s*:\s*\[?\s*("(?:[^"\\]|\\.)*")'
 """A field of a payload that names a directory. Inside of a text quotation marks are escaped, so it matches none."""
 NOTICE = "Memory is off in this repository. A person can turn it on: hivemind on"
 

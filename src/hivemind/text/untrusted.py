@@ -18,8 +18,6 @@ MAX_MESSAGE_BYTES = 8 << 20
 MAX_LINE_BYTES = 16 << 20
 """Bytes of one line of a file; agents put screenshots of several megabytes into one."""
 
-ENDING_BYTES = 256
-"""Bytes kept of the end of a line that is too long: an MCP request may have its id there, which the refusal needs."""
 BYTE_ORDER_MARK = "\ufeff"
 DECODER = json.JSONDecoder()
 
@@ -28,18 +26,12 @@ class Unreadable(ValueError):
     """Input that cannot be read; the message says why."""
 
 
-class LimitExceeded(Unreadable):
-    """Input that exceeds a limit; it may be well-formed."""
-
-
 class Line(NamedTuple):
     """A line of a file or pipe."""
 
     number: int
     content: bytes
     """Without the line end; only the beginning if the line is too long."""
-    end: bytes
-    """The last bytes of a line that is too long; empty for others."""
     is_cut: bool
 
 
@@ -69,12 +61,12 @@ def open_resolved(target: str) -> BinaryIO:
 
 
 def read_limited(path: "str | os.PathLike[str]", limit: int, within: "str | os.PathLike[str] | None" = None) -> bytes:
-    """Read a file that others may have put there, as ``open_regular`` does; raises LimitExceeded if it is larger."""
+    """Read a file that others may have put there, as ``open_regular`` does; raises Unreadable if it is larger."""
     with open_regular(path, within) as file:
         # By its size, and again by what was read, because it may grow meanwhile.
         content = file.read(limit + 1) if os.fstat(file.fileno()).st_size <= limit else None
     if content is None or len(content) > limit:
-        raise LimitExceeded(f"{os.fspath(path)} is larger than {limit:,} bytes")
+        raise Unreadable(f"{os.fspath(path)} is larger than {limit:,} bytes")
     return content
 
 
@@ -98,12 +90,12 @@ def parse_json_prefix(text: str, start: int = 0) -> tuple[Any, int]:
         raise Unreadable(f"not JSON: {error}") from None
     except ValueError:
         # Python refuses to convert numbers of more than 4,300 digits, because that takes quadratic time.
-        raise LimitExceeded("a number is too long: more than 4,300 digits") from None
+        raise Unreadable("a number is too long: more than 4,300 digits") from None
     except RecursionError:
-        raise LimitExceeded(TOO_DEEP) from None
+        raise Unreadable(TOO_DEEP) from None
     # Counting brackets is cheap and is enough for nearly every text.
     if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH and _is_too_deep(value):
-        raise LimitExceeded(TOO_DEEP)
+        raise Unreadable(TOO_DEEP)
     return value, end
 
 
@@ -130,14 +122,14 @@ def _is_too_deep(value: Any) -> bool:
 
 
 def read_lines(stream: BinaryIO, longest: int = MAX_LINE_BYTES) -> Iterator[Line]:
-    """The lines of a stream; only the beginning and end of a line that is too long, so that memory stays bounded."""
+    """The lines of a stream; only the beginning of a line that is too long, so that memory stays bounded."""
     number = 0
     while content := stream.readline(longest + 1):
         number += 1
-        end, is_cut = b"", len(content) > longest and not content.endswith(b"\n")
-        while is_cut and not end.endswith(b"\n") and (chunk := stream.readline(1 << 20)):
-            end = (end + chunk)[-ENDING_BYTES:]
-        yield Line(number, content[:longest].rstrip(b"\r\n"), end.rstrip(b"\r\n"), is_cut)
+        rest, is_cut = content, len(content) > longest and not content.endswith(b"\n")
+        while is_cut and rest and not rest.endswith(b"\n"):
+            rest = stream.readline(1 << 20)
+        yield Line(number, content[:longest].rstrip(b"\r\n"), is_cut)
 
 
 def read_text_lines(stream: BinaryIO) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Detects what a person said that holds beyond the task: rules, corrections, preferences, facts and decisions."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hivemind.learning.session_view import SessionView, keep_last_about_each, make_source
@@ -68,7 +68,7 @@ def corrections(view: SessionView) -> Iterator[Proposal]:
         for sentence, verdict in zip(statements, verdicts, strict=True)
         if verdict.certainty >= view.least_certainty
         and not view.is_taken_back(sentence.step_index)
-        and (text := _complete(sentence.statement))
+        and (text := complete_statement(sentence.statement))
     ]
     yield from keep_last_about_each(proposals)
 
@@ -82,23 +82,28 @@ def _list_statements(view: SessionView) -> Iterator[HeardSentence]:
             reply = step.text
         elif step.seen is ObservationKind.PROMPT:
             if len(step.text) <= LONGEST_TYPED and not NOT_TYPED.match(step.text):
-                yield from (HeardSentence(index, step, statement) for statement in _split(step.text, reply))
+                yield from (HeardSentence(index, step, statement) for statement in split_statements(step.text, reply))
             reply = ""
 
 
-def _split(prompt: str, reply: str) -> Iterator[SpokenSentence]:
+def split_statements(prompt: str, reply: str = "") -> list[SpokenSentence]:
+    """Return the sentences of a prompt that may state something, each with what stands around it."""
     sentences = [sentence.text for sentence in split_prompt(prompt)]
-    last_reply = [sentence.text for sentence in split_prompt(reply[-LONGEST_TYPED:])][-1:]
-    for position, text in enumerate(sentences):
-        if is_statement(text):
-            yield SpokenSentence(
-                text=text,
-                previous=sentences[position - 1] if position else "",
-                following=sentences[position + 1] if position + 1 < len(sentences) else "",
-                reply="".join(last_reply),
-                position=position,
-                prompt_length=len(prompt),
-            )
+    statements = make_statements(sentences, reply[-LONGEST_TYPED:], prompt_length=len(prompt))
+    return [statement for statement in statements if is_statement(statement.text)]
+
+
+def make_statements(sentences: Sequence[str], reply: str, *, prompt_length: int) -> list[SpokenSentence]:
+    """Return the sentences of a prompt, each with what stands around it."""
+    last_reply = "".join(sentence.text for sentence in [*split_prompt(reply)][-1:])
+    around = zip(["", *sentences], sentences, [*sentences[1:], ""], strict=False)
+    return [
+        SpokenSentence(
+            text=text, previous=previous, following=following, reply=last_reply, position=position,
+            prompt_length=prompt_length,
+        )
+        for position, (previous, text, following) in enumerate(around)
+    ]  # fmt: skip
 
 
 def is_statement(text: str) -> bool:
@@ -106,7 +111,7 @@ def is_statement(text: str) -> bool:
     return SHORTEST <= len(text) <= LONGEST and not NO_STATEMENT.search(text) and not CODE.search(text)
 
 
-def _complete(statement: SpokenSentence) -> str:
+def complete_statement(statement: SpokenSentence) -> str:
     """Return the sentence so that it can be read alone, with the one before it if needed; empty if that fails."""
     if UNFINISHED.search(statement.text):
         return ""

@@ -6,11 +6,12 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import PurePath
 
-from hivemind.learning.session_view import SessionView, make_source, split_sentences
+from hivemind.learning.session_view import SessionView, make_source
 from hivemind.model.claim import Proposal
 from hivemind.model.commands import ASSIGNMENT, SessionRun, extract_command, find_fixes, find_purposes
 from hivemind.model.memory import Kind
 from hivemind.model.session import Observation
+from hivemind.sessions.talk import split_reply
 from hivemind.text import cues
 from hivemind.text.clean import first_line
 
@@ -45,11 +46,6 @@ FURTHER_WORK = re.compile(
 )
 """Sentences about remaining work, not about the error."""
 GUESS = re.compile(r"\b(?:might|may be|maybe|perhaps|possibly|let me (?:see|check|look)|not sure|i wonder)\b", re.I)
-FILLER = re.compile(
-    r"\A(?:now|let me|let's|good|great|ok(?:ay)?|perfect|i'll|i need to (?:check|look|see)|next|first|i see"
-    r"|looks? like)\b[^.]*[.:!]?\Z",
-    re.I,
-)
 LOCATION = re.compile(r"\A(?:\S+[/\\])?[\w.-]+\.\w+(?::\d+(?::\d+)?:?|\(\d+,\d+\):) +\S")
 LABEL = re.compile(r"\A\[[\w:.-]+\] ")
 COMPLAINT = re.compile(
@@ -191,11 +187,10 @@ def _find_explanation(view: SessionView, failure: SessionRun, edits: list[Observ
     reply = early_reply or view.find_only_reply(failure.index)
     if EXPECTED_FAILURE.search(reply):
         return ""
-    excluded_patterns = (FILLER, GUESS, FURTHER_WORK)
     explanations = [
         sentence
-        for sentence in split_sentences(reply)
-        if EXPLANATION.search(sentence) and not any(pattern.search(sentence) for pattern in excluded_patterns)
+        for sentence in split_reply(reply)
+        if EXPLANATION.search(sentence) and not GUESS.search(sentence) and not FURTHER_WORK.search(sentence)
     ]
     if not early_reply:
         # A report on a whole turn covers other work too, so keep only sentences that name an edited file.

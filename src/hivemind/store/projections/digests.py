@@ -62,9 +62,6 @@ NOT_FORGOTTEN = (
 
 def apply(db: Database, event: Event) -> None:
     """Note which sessions wait for a digest; erasures and deletions remove the digests that they concern."""
-    # A hub stores only what is the team's, and sessions never are.
-    if not db.HAS_SESSIONS:
-        return
     match event.fact:
         case ObservationMade(session_id=session_id) | ObservationCompleted(session_id=session_id):
             db.execute("INSERT OR IGNORE INTO digests_wanted VALUES (?)", session_id)
@@ -78,8 +75,7 @@ def apply(db: Database, event: Event) -> None:
 
 def _remove(db: Database, observation_ids: Iterable[str]) -> None:
     # Before the table of observations is changed, which still says whose they were.
-    sql = "SELECT DISTINCT session_id FROM observations WHERE id IN (SELECT value FROM json_each(?))"
-    for (session_id,) in db.execute(sql, json.dumps(list(observation_ids))):
+    for session_id in sessions.find_observed(db, observation_ids):
         _delete(db, session_id)
         db.execute("INSERT OR IGNORE INTO digests_wanted VALUES (?)", session_id)
 

@@ -1,7 +1,7 @@
 """The memories table: one row per memory, folded from its events."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from hivemind.store import log
 from hivemind.store.conditions import MATCHES_FILTERS, VISIBLE, bind_filters, bind_sight
 from hivemind.store.database import Database, Row
 from hivemind.store.projections import words
-from hivemind.store.review_queue import IN_QUEUE
+from hivemind.store.review_queue import IN_QUEUE, IS_SAID
 from hivemind.text.clean import first_line
 from hivemind.text.fence import quote_line
 
@@ -102,35 +102,44 @@ class CueFields(NamedTuple):
     """What the sources of a fix quote: the error that it fixed."""
 
 
-def apply(db: Database, event: Event) -> None:
-    """Fold the memory again, now with this event."""
-    if isinstance(event.fact, EntriesRefused):
-        for memory_id in log.find_about_ids(db, event.fact.bodies):
-            _refold(db, memory_id)
-    elif isinstance(event.fact, MemoryFact):
-        _refold(db, event.about)
+def apply_all(db: Database, events: Iterable[Event]) -> None:
+    """Fold again the memories that these events are about, each of them once."""
+    ids: dict[str, None] = {}
+    for event in events:
+        if isinstance(event.fact, EntriesRefused):
+            ids |= dict.fromkeys(log.find_memories_of_entries(db, event.fact.bodies))
+        elif isinstance(event.fact, MemoryFact):
+            ids[event.about] = None
+    if not ids:
+        return
+    # From all events and not from the rows, because an event that arrives late may change earlier steps.
+    events_by_memory = log.read_events_about_each(db, list(ids))
+    histories = {memory_id: build_history(about) for memory_id, about in events_by_memory.items()}
+    for memory_id, life in histories.items():
+        if not life:
+            _remove(db, memory_id)
+    _save(db, [life for life in histories.values() if life])
 
 
-def _refold(db: Database, memory_id: str) -> None:
-    # From all events and not from the row, because an event that arrives late may change earlier steps.
-    life = build_history(log.read_events_about(db, memory_id))
-    if life:
-        _save(db, life)
-    else:
-        _remove(db, memory_id)
-
-
-def _save(db: Database, life: Sequence[HistoryStep]) -> None:
-    memory = life[-1].after
-    previous = next(iter(_select(db, "id = ?", memory.id)), None)
-    key = _write_row(db, memory, is_new=previous is None)
-    before, after = _find_neighbours(db, memory)
-    words.put(db, key, life, before.text if before else "", after.text if after else "")
+def _save(db: Database, histories: Sequence[Sequence[HistoryStep]]) -> None:
+    changed = [life[-1].after for life in histories]
+    previous = {memory.id: memory for memory in get_all(db, [memory.id for memory in changed])}
+    keys = _write_rows(db, changed, known_ids=previous)
+    neighbours = [_find_neighbours(db, memory) for memory in changed]
+    words.put(
+        db,
+        [
+            words.IndexedMemory(keys[memory.id], life, *_get_texts(beside))
+            for memory, life, beside in zip(changed, histories, neighbours, strict=True)
+        ],
+    )
     # Passages are indexed with the texts before and after them, so neighbours change too.
-    if previous is None or previous.text != memory.text:
-        _refresh_neighbours(db, before, after)
-    if previous and (previous.session_id, previous.recorded_at) != (memory.session_id, memory.recorded_at):
-        _refresh_neighbours(db, before, after, *_find_neighbours(db, previous))
+    for memory, beside in zip(changed, neighbours, strict=True):
+        old = previous.get(memory.id)
+        if old is None or old.text != memory.text:
+            _refresh_neighbours(db, *beside)
+        if old and (old.session_id, old.recorded_at) != (memory.session_id, memory.recorded_at):
+            _refresh_neighbours(db, *beside, *_find_neighbours(db, old))
 
 
 def _remove(db: Database, memory_id: str) -> None:
@@ -157,12 +166,17 @@ def _find_neighbours(db: Database, memory: Memory) -> tuple[Memory | None, Memor
 def _refresh_neighbours(db: Database, *neighbours: Memory | None) -> None:
     """Update the indexed surroundings of memories whose neighbour changed."""
     for neighbour in filter(None, neighbours):
-        before, after = _find_neighbours(db, neighbour)
+        texts = _get_texts(_find_neighbours(db, neighbour))
         key = db.value("SELECT key FROM memories WHERE id = ?", neighbour.id)
         life = build_history(log.read_events_about(db, neighbour.id))
         # Empty if one rollback removes both: the log already has it, and the neighbour is removed in its own turn.
         if life:
-            words.put(db, key, life, before.text if before else "", after.text if after else "")
+            words.put(db, [words.IndexedMemory(key, life, *texts)])
+
+
+def _get_texts(neighbours: tuple[Memory | None, Memory | None]) -> tuple[str, str]:
+    before, after = neighbours
+    return before.text if before else "", after.text if after else ""
 
 
 def get(db: Database, memory_id: MemoryId) -> Memory:
@@ -184,9 +198,11 @@ def get_visible(db: Database, ids: Iterable[str], sight: Visibility) -> list[Mem
     return _select(db, f"id IN (SELECT value FROM json_each(:ids)) AND {VISIBLE}", values)
 
 
-def get_matching(db: Database, ids: Iterable[str], query: Query) -> list[Memory]:
-    """Several memories by id; those that the query's filters exclude are left out."""
-    return _select_fitting(db, query, "m.id IN (SELECT value FROM json_each(:ids))", ids=json.dumps(list(ids)))
+def find_matching(db: Database, ids: Iterable[str], query: Query) -> Iterator[Memory]:
+    """Several memories by id, newest first, as the caller asks for more; those that the query excludes are left out."""
+    condition = f"m.id IN (SELECT value FROM json_each(:ids)) ORDER BY {NEWEST_FIRST}"
+    sql = f"{SELECT_WHERE} {VISIBLE} AND {MATCHES_FILTERS} AND {condition}"
+    return map(_parse_memory, db.stream(sql, bind_filters(query) | {"ids": json.dumps(list(ids))}))
 
 
 def find_standing_texts(db: Database, keys: Iterable[int]) -> list[tuple[MemoryId, str]]:
@@ -259,6 +275,16 @@ def has_others(db: Database, query: Query, ids: Iterable[str]) -> bool:
         " AND m.id NOT IN (SELECT value FROM json_each(:ids)) LIMIT 1"
     )
     return db.value(sql, bind_filters(query) | {"ids": json.dumps(list(ids))}) is not None
+
+
+def count_learned(db: Database, sight: Visibility, since: Timestamp) -> tuple[int, int]:
+    """How many visible memories that stand were recorded since then, and how many of them a person said to an agent."""
+    row = db.execute(
+        f"SELECT count(*), coalesce(sum(CASE WHEN {IS_SAID} THEN 1 ELSE 0 END), 0) FROM memories m"
+        f" WHERE m.recorded_at >= :since AND m.status IN ('active', 'disputed') AND {VISIBLE}",
+        {**bind_sight(sight), "since": since},
+    )[0]
+    return row[0], row[1]
 
 
 def get_as_of(db: Database, memory_id: str, moment: Timestamp) -> Memory | None:
@@ -363,23 +389,23 @@ def count_by_kind(db: Database) -> list[Row]:
 
 def count_proposals(db: Database, query: Query, queue_start: Timestamp) -> tuple[int, int]:
     """The numbers of visible proposals that wait for review and of those that have left the queue."""
-    row = db.one(
+    [counts] = db.execute(
         f"SELECT count(CASE WHEN {IN_QUEUE} THEN 1 END), count(CASE WHEN NOT {IN_QUEUE} THEN 1 END) FROM memories m"
         f" WHERE {IS_PENDING} AND m.status = 'proposed' AND (m.expires_at = '' OR m.expires_at > :now) AND {VISIBLE}",
         bind_sight(query.sight) | {"now": query.now, "queue_start": queue_start},
     )
-    return (row[0], row[1]) if row else (0, 0)
+    return counts[0], counts[1]
 
 
 def count_current(db: Database, query: Query) -> tuple[int, int]:
     """The numbers of visible memories that stand and of those that have expired, whatever else the query asks for."""
-    row = db.one(
+    [counts] = db.execute(
         "SELECT count(CASE WHEN m.expires_at = '' OR m.expires_at > :now THEN 1 END),"
         " count(CASE WHEN m.expires_at <> '' AND m.expires_at <= :now THEN 1 END)"
         f" FROM memories m WHERE m.status IN ('active', 'disputed') AND {VISIBLE}",
         bind_sight(query.sight) | {"now": query.now},
     )
-    return (row[0], row[1]) if row else (0, 0)
+    return counts[0], counts[1]
 
 
 def count_by_status(db: Database, sight: Visibility) -> list[Row]:
@@ -429,13 +455,17 @@ def _select_fitting(db: Database, query: Query, condition: str, **values: Any) -
     return _select(db, f"{VISIBLE} AND {MATCHES_FILTERS} AND {condition}", bind_filters(query) | values)
 
 
-def _write_row(db: Database, memory: Memory, *, is_new: bool) -> int:
-    values = _column_values(memory)
-    if is_new:
-        sql = f"INSERT INTO memories ({COLUMNS}) VALUES ({', '.join('?' * len(values))}) RETURNING key"
-        return int(db.value(sql, *values))
+def _write_rows(db: Database, changed: Sequence[Memory], *, known_ids: Container[str]) -> dict[str, int]:
+    """Insert or update the rows of memories; return the key of each."""
+    rows = {memory.id: _column_values(memory) for memory in changed}
+    placeholders = ", ".join("?" * len(NAMES))
+    new_rows = [values for memory_id, values in rows.items() if memory_id not in known_ids]
+    db.many(f"INSERT INTO memories ({COLUMNS}) VALUES ({placeholders})", new_rows)
     changes = ", ".join(f"{name} = ?" for name in NAMES[1:])
-    return int(db.value(f"UPDATE memories SET {changes} WHERE id = ? RETURNING key", *values[1:], values[0]))
+    old_rows = [(*values[1:], memory_id) for memory_id, values in rows.items() if memory_id in known_ids]
+    db.many(f"UPDATE memories SET {changes} WHERE id = ?", old_rows)
+    keys = db.execute("SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))", json.dumps([*rows]))
+    return {row[0]: row[1] for row in keys}
 
 
 def _column_values(memory: Memory) -> tuple[Any, ...]:

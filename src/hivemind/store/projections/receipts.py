@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import astuple
+from operator import attrgetter
 
 from hivemind.model.codec import from_row
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
@@ -35,7 +35,8 @@ CREATE INDEX receipts_time ON receipts (at);
 CREATE INDEX receipts_session ON receipts (session_id, at) WHERE session_id <> '';
 """
 COLUMNS = "id, memory_id, at, actor, session_id, query, rank, score, tokens, why, occasion"
-IS_FIX = f"occasion = '{Occasion.FAILURE}'"
+# Much faster than ``astuple``, which looks into every value.
+get_columns = attrgetter(*COLUMNS.split(", "))
 IN_SIGHT = (
     f"NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = r.memory_id AND NOT {VISIBLE})"
     f" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = r.session_id AND NOT {SESSION_VISIBLE})"
@@ -52,7 +53,7 @@ def apply(db: Database, event: Event) -> None:
                 f"INSERT INTO receipts ({COLUMNS}, is_unasked, is_in_doubt)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    (*astuple(receipt), int(fact.is_unasked), int(line.is_in_doubt))
+                    (*get_columns(receipt), int(fact.is_unasked), int(line.is_in_doubt))
                     for receipt, line in zip(list_lines(event), fact.shown, strict=True)
                 ),
             )
@@ -81,6 +82,16 @@ def find_by_memory(db: Database, memory_id: MemoryId, sight: Visibility) -> list
         {**bind_sight(sight), "memory": memory_id},
     )
     return [from_row(Receipt, row) for row in rows]
+
+
+def count_tellings(db: Database, memory_id: MemoryId, sight: Visibility) -> tuple[int, int]:
+    """How often a memory was shown, and in how many sessions."""
+    row = db.execute(
+        "SELECT count(*), count(DISTINCT CASE WHEN r.session_id <> '' THEN r.session_id END) FROM receipts r"
+        f" WHERE r.memory_id = :memory AND {IN_SIGHT}",
+        {**bind_sight(sight), "memory": memory_id},
+    )[0]
+    return row[0], row[1]
 
 
 def find_queries(db: Database, memory_ids: Iterable[str]) -> list[tuple[EventId, str]]:
@@ -136,6 +147,18 @@ def count_uses(db: Database, memory_ids: Iterable[str], since: Timestamp) -> dic
     return {row[0]: row[1] for row in rows}
 
 
+def count_guard_acts(db: Database, memory_ids: Iterable[str]) -> dict[str, int]:
+    """How often the guard of each of these memories asked or refused; those that never did are left out."""
+    rows = db.execute(
+        "SELECT memory_id, count(*) FROM receipts WHERE memory_id IN (SELECT value FROM json_each(?))"
+        " AND occasion IN (?, ?) GROUP BY 1",
+        json.dumps(list(memory_ids)),
+        Occasion.GUARD_ASK,
+        Occasion.GUARD_DENY,
+    )
+    return {row[0]: row[1] for row in rows}
+
+
 def find_by_session(db: Database, session_id: str, sight: Visibility, limit: int = 200) -> list[Receipt]:
     """The newest receipts of a session; of all visible sessions if ``session_id`` is empty."""
     rows = db.execute(
@@ -161,25 +184,21 @@ def summarise_sessions(db: Database) -> list[Spent]:
         " THEN 1 ELSE 0 END),"
         " sum(CASE WHEN is_unasked = 1 THEN tokens ELSE 0 END),"
         " sum(CASE WHEN is_unasked = 1 THEN 0 ELSE tokens END),"
-        " count(DISTINCT CASE WHEN occasion <> '' THEN id END),"
-        f" count(DISTINCT CASE WHEN {IS_FIX} THEN id END),"
-        # The command that failed is the last one before the receipt; its next run tells whether the fix helped.
-        f" count(DISTINCT CASE WHEN {IS_FIX} AND EXISTS (SELECT 1 FROM observations b, observations a"
-        " WHERE b.session_id = r.session_id AND a.session_id = r.session_id AND b.command <> ''"
-        " AND a.command = b.command AND a.at > r.at AND a.failed AND b.at = (SELECT max(c.at) FROM observations c"
-        " WHERE c.session_id = r.session_id AND c.command <> '' AND c.failed AND c.at <= r.at)) THEN id END)"
+        " count(DISTINCT CASE WHEN occasion <> '' THEN id END)"
         " FROM receipts r GROUP BY actor, session_id ORDER BY max(at) DESC LIMIT 200"
     )
     return [from_row(Spent, row) for row in rows]
 
 
 def summarise_since(db: Database, sight: Visibility, since: Timestamp, actor: str = "") -> Row:
-    """Sessions reached, memories shown, briefs, answers, hints at actions and warnings since then."""
+    """Sessions reached, memories shown, edits, commands and failures with notes, guards, questions and warnings."""
     return db.execute(
         "SELECT count(DISTINCT CASE WHEN r.session_id <> '' THEN r.session_id END), count(DISTINCT r.memory_id),"
-        " count(DISTINCT CASE WHEN r.query = '' THEN r.id END),"
-        " count(DISTINCT CASE WHEN r.query <> '' AND r.occasion = '' THEN r.id END),"
-        " count(DISTINCT CASE WHEN r.occasion <> '' THEN r.id END),"
+        f" count(DISTINCT CASE WHEN r.occasion = '{Occasion.EDIT}' THEN r.id END),"
+        f" count(DISTINCT CASE WHEN r.occasion = '{Occasion.COMMAND}' THEN r.id END),"
+        f" count(DISTINCT CASE WHEN r.occasion = '{Occasion.FAILURE}' THEN r.id END),"
+        f" count(DISTINCT CASE WHEN r.occasion IN ('{Occasion.GUARD_ASK}', '{Occasion.GUARD_DENY}') THEN r.id END),"
+        " count(DISTINCT CASE WHEN r.query <> '' AND r.is_unasked = 0 THEN r.id END),"
         " count(DISTINCT CASE WHEN r.is_in_doubt = 1 THEN r.memory_id END)"
         f" FROM receipts r WHERE r.at >= :since AND (:actor = '' OR r.actor = :actor) AND {IN_SIGHT}",
         {**bind_sight(sight), "since": since, "actor": actor},

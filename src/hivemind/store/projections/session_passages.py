@@ -81,6 +81,7 @@ class TalkPassage:
     session_id: str
     key: int
     observation: EventId
+    at: Timestamp
     seen: ObservationKind
     scale: float | None
     """Of the vector, and its bytes; none while it has no vector yet."""
@@ -100,9 +101,6 @@ class TalkPassage:
 
 def apply(db: Database, event: Event) -> None:
     """Index what an observation says; erasures and deletions remove it from the index."""
-    # A hub stores only what is the team's, and sessions never are.
-    if not db.HAS_SESSIONS:
-        return
     match event.fact:
         case ObservationMade() as fact:
             _put(db, event.id, fact)
@@ -129,7 +127,7 @@ def _put(db: Database, observation_id: str, fields: ObservationFields) -> None:
     # The same condition in SQL, so that it exists once.
     if db.value(f"SELECT {MEANINGFUL} FROM observations o WHERE o.id = ?", observation_id):
         for key in range(first_key, first_key + len(texts)):
-            vectors.mark_missing(db, -key)
+            vectors.mark_missing(db, [-key])
 
 
 def _cut_passages(fields: ObservationFields) -> list[str]:
@@ -183,21 +181,23 @@ def read_visible(db: Database, query: Query, keys: Iterable[int]) -> dict[int, S
 def read_talk(db: Database, query: Query, model: str, session_ids: Iterable[str], limit: int) -> list[TalkPassage]:
     """What was said and what failed in these sessions, in order, each passage with its vector if it has one.
 
-    Of a longer session, the last passages; only sessions that the reader may see.
+    Of a longer session, the last passages; only sessions that the reader may see, without forgotten conclusions.
     """
     rows = db.execute(
-        "SELECT session_id, key, id, seen, scale, numbers, content FROM ("
+        "SELECT session_id, key, id, at, seen, scale, numbers, content FROM ("
         "SELECT o.session_id, p.key, o.id, o.seen, o.at, v.scale, v.numbers, p.content,"
         " row_number() OVER (PARTITION BY o.session_id ORDER BY o.at DESC, p.key DESC) AS back"
         f" FROM observations o JOIN events e ON e.id = o.id JOIN session_passages p"
         f" ON p.key BETWEEN e.position << {ORDINAL_BITS} AND (e.position << {ORDINAL_BITS}) + {MOST_PASSAGES - 1}"
         " JOIN sessions s ON s.id = o.session_id LEFT JOIN vectors v ON v.passage = -p.key AND v.model = :model"
         f" WHERE {SESSION_VISIBLE} AND o.session_id IN (SELECT value FROM json_each(:ids))"
-        f" AND {MEANINGFUL} AND o.subagent = '') WHERE back <= :most ORDER BY session_id, at, key",
+        f" AND {MEANINGFUL} AND o.subagent = '' AND o.id NOT IN (SELECT event FROM forgotten_conclusions))"
+        " WHERE back <= :most ORDER BY session_id, at, key",
         {**bind_sight(query.sight), "model": model, "ids": json.dumps(list(session_ids)), "most": limit},
     )
     return [
-        TalkPassage(row[0], row[1], EventId(row[2]), ObservationKind(row[3]), row[4], row[5], row[6]) for row in rows
+        TalkPassage(row[0], row[1], EventId(row[2]), row[3], ObservationKind(row[4]), row[5], row[6], row[7])
+        for row in rows
     ]
 
 

@@ -43,6 +43,8 @@ CREATE TABLE observations (
 CREATE INDEX observations_session ON observations (session_id, at);
 """
 
+SESSION_COLUMNS = "id, agent, repo, directory, started_at, last_seen_at"
+OBSERVATION_COLUMNS = "id, session_id, at, seen, text, tool, command, exit_code, failed, file, edited, subagent, size"
 SELECT_SESSIONS = (
     "SELECT s.id, s.agent, s.repo, s.directory, s.started_at, s.last_seen_at,"
     " (SELECT count(*) FROM observations o WHERE o.session_id = s.id),"
@@ -97,7 +99,7 @@ def _add(db: Database, event: Event, fact: ObservationMade) -> None:
     session = db.one("SELECT repo, directory, started_at, last_seen_at FROM sessions WHERE id = ?", fact.session_id)
     if session is None:
         values = (fact.session_id, fact.agent, event.repo, fact.directory, event.at, event.at)
-        db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)", *values)
+        db.execute(f"INSERT INTO sessions ({SESSION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", *values)
     else:
         repo, directory, started_at, last_seen_at = session
         db.execute(
@@ -107,8 +109,9 @@ def _add(db: Database, event: Event, fact: ObservationMade) -> None:
             min(started_at, event.at), max(last_seen_at, event.at), fact.session_id,
         )  # fmt: skip
     db.execute(
-        "INSERT INTO observations SELECT e.id, ?, e.at, ?, ?, ?, ?, ?, ?, ?, ?, ?, octet_length(b.content)"
-        " FROM events e JOIN bodies b USING (position) WHERE e.id = ?",
+        f"INSERT INTO observations ({OBSERVATION_COLUMNS})"
+        " SELECT e.id, ?, e.at, ?, ?, ?, ?, ?, ?, ?, ?, ?, octet_length(b.content)"
+        " FROM events e JOIN bodies b USING (position) WHERE e.id = ? ON CONFLICT DO NOTHING",
         fact.session_id, fact.seen, fact.text[:EXCERPT_CHARACTERS], fact.tool, fact.command, fact.exit_code,
         fact.failed, fact.file, bool(fact.diff), fact.subagent, event.id,
     )  # fmt: skip
@@ -117,13 +120,17 @@ def _add(db: Database, event: Event, fact: ObservationMade) -> None:
 def _remove(db: Database, ids: Iterable[str]) -> None:
     """Rebuild the sessions of erased observations from the remaining events."""
     # The time span, repository and directory of a session depend on all of its observations.
-    ids_json = json.dumps(list(ids))
-    sql = "SELECT DISTINCT session_id FROM observations WHERE id IN (SELECT value FROM json_each(?))"
-    for (session,) in db.execute(sql, ids_json):
+    for session in find_observed(db, ids):
         db.execute("DELETE FROM observations WHERE session_id = ?", session)
         db.execute("DELETE FROM sessions WHERE id = ?", session)
         for event in log.read_events_about(db, session):
             apply(db, event)
+
+
+def find_observed(db: Database, ids: Iterable[str]) -> list[str]:
+    """The sessions that these observations belong to."""
+    sql = "SELECT DISTINCT session_id FROM observations WHERE id IN (SELECT value FROM json_each(?))"
+    return [row[0] for row in db.execute(sql, json.dumps(list(ids)))]
 
 
 def list_sessions(db: Database, sight: Visibility, *, limit: int, agent: str = "", before: str = "") -> list[Session]:
@@ -273,7 +280,7 @@ def find_last_reply(db: Database, session_id: str) -> str:
 def count_last_turn(db: Database, session_id: str) -> TurnCounts:
     """How many tools the agent called since the person's request before the last one, and how many calls failed."""
     # The last prompt, if nothing was called since, is the one that is being answered.
-    row = db.one(
+    [row] = db.execute(
         "WITH calls AS (SELECT at, failed OR coalesce(exit_code, 0) <> 0 AS failed FROM observations"
         " WHERE session_id = :session AND seen = 'tool' AND subagent = ''),"
         " turn AS (SELECT coalesce(max(at), '') AS start FROM observations WHERE session_id = :session"
@@ -281,7 +288,7 @@ def count_last_turn(db: Database, session_id: str) -> TurnCounts:
         " SELECT count(*), coalesce(sum(CASE WHEN failed THEN 1 ELSE 0 END), 0) FROM calls, turn WHERE at > turn.start",
         {"session": session_id},
     )
-    return TurnCounts(*row) if row else TurnCounts(0, 0)
+    return TurnCounts(*row)
 
 
 def find_last_activity(db: Database) -> dict[str, str]:
@@ -291,5 +298,5 @@ def find_last_activity(db: Database) -> dict[str, str]:
 
 def count(db: Database) -> tuple[int, int]:
     """The numbers of sessions and of observations."""
-    row = db.one("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM observations)")
-    return (row[0], row[1]) if row else (0, 0)
+    [counts] = db.execute("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM observations)")
+    return counts[0], counts[1]

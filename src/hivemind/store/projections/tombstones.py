@@ -67,7 +67,7 @@ def apply(db: Database, event: Event) -> None:
         ):  # fmt: skip
             _rebuild(db, event.about)
         case EntriesRefused() as fact:
-            for memory_id in log.find_about_ids(db, fact.bodies):
+            for memory_id in log.find_memories_of_entries(db, fact.bodies):
                 _rebuild(db, memory_id)
 
 
@@ -96,18 +96,18 @@ def is_empty(db: Database) -> bool:
     return not db.one("SELECT 1 FROM tombstones UNION ALL SELECT 1 FROM erased_texts LIMIT 1")
 
 
-def load_watch(db: Database, keys: Mapping[Scope, Sequence[bytes]]) -> ErasedTextFilter:
+def load_text_filter(db: Database, keys: Mapping[Scope, Sequence[bytes]]) -> ErasedTextFilter:
     """A matcher that finds texts erased in these scopes inside other texts; each scope has its keys."""
     imprints_by_key: dict[bytes, list[str]] = {}
     for scope, imprint in db.execute("SELECT scope, imprint FROM erased_texts ORDER BY memory_id, place"):
         # An imprint does not say which of a person's machines made it.
         for key in keys.get(Scope(scope), ()):
             imprints_by_key.setdefault(key, []).append(imprint)
-    return _make_watch(tuple((key, tuple(imprints)) for key, imprints in imprints_by_key.items()))
+    return _make_text_filter(tuple((key, tuple(imprints)) for key, imprints in imprints_by_key.items()))
 
 
 @lru_cache(maxsize=8)
-def _make_watch(imprints_by_key: tuple[tuple[bytes, tuple[str, ...]], ...]) -> ErasedTextFilter:
+def _make_text_filter(imprints_by_key: tuple[tuple[bytes, tuple[str, ...]], ...]) -> ErasedTextFilter:
     """Cached, because an import asks for every line."""
     return ErasedTextFilter(dict(imprints_by_key))
 
@@ -132,6 +132,9 @@ def _rebuild(db: Database, memory_id: str) -> None:
             case MemoryRestored():
                 # Restoring lifts a rejection or retraction, but not an erasure.
                 reversible_rows = []
-    db.many("INSERT INTO tombstones VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", [*erased_rows, *reversible_rows])
+    db.many(
+        "INSERT INTO tombstones (value, memory_id, repo, reason) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        [*erased_rows, *reversible_rows],
+    )
     text_rows = [(memory_id, place, *text) for place, text in enumerate(dict.fromkeys(texts))]
-    db.many("INSERT INTO erased_texts VALUES (?, ?, ?, ?)", text_rows)
+    db.many("INSERT INTO erased_texts (memory_id, place, scope, imprint) VALUES (?, ?, ?, ?)", text_rows)

@@ -35,9 +35,9 @@ SESSION_SCOPE = "session"
 """Stands for a scope in the place of a session's vector, so that no search for memories proposes it."""
 
 
-def mark_missing(db: Database, passage: int) -> None:
-    """Record that a passage has no vector yet."""
-    db.execute("INSERT INTO vectors_wanted VALUES (?)", passage)
+def mark_missing(db: Database, passages: Iterable[int]) -> None:
+    """Record that passages have no vector yet."""
+    db.many("INSERT INTO vectors_wanted (passage) VALUES (?)", [(passage,) for passage in passages])
 
 
 def unmark_missing(db: Database, passage: int) -> None:
@@ -50,8 +50,10 @@ def mark_all_missing(db: Database, session_keys: Iterable[int] = ()) -> None:
     with db.transaction():
         db.index.delete_vectors()
         # Without WHERE, SQLite would read ON CONFLICT as the condition of a join.
-        db.execute("INSERT INTO vectors_wanted SELECT key FROM passages WHERE TRUE ON CONFLICT DO NOTHING")
-        db.many("INSERT INTO vectors_wanted VALUES (?) ON CONFLICT DO NOTHING", [(key,) for key in session_keys])
+        db.execute("INSERT INTO vectors_wanted (passage) SELECT key FROM passages WHERE TRUE ON CONFLICT DO NOTHING")
+        db.many(
+            "INSERT INTO vectors_wanted (passage) VALUES (?) ON CONFLICT DO NOTHING", [(key,) for key in session_keys]
+        )
 
 
 def find_missing(db: Database, limit: int) -> list[tuple[int, str]]:
@@ -105,10 +107,9 @@ def get_all(db: Database, model: str, passages: Iterable[int]) -> list[Vector]:
 
 def count(db: Database, model: str) -> tuple[int, int]:
     """The numbers of passages with and without a vector of this model."""
-    row = db.one("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM vectors_wanted)")
-    embedded, waiting = (int(row[0]), int(row[1])) if row else (0, 0)
+    [(count, waiting)] = db.execute("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM vectors_wanted)")
     # All vectors are of one model, and those of another are replaced.
-    return (embedded, waiting) if read_model(db) in (None, model) else (0, embedded + waiting)
+    return (count, waiting) if read_model(db) in (None, model) else (0, count + waiting)
 
 
 def read_model(db: Database) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from hivemind.model.dataclass import dataclass
 from hivemind.model.fold import HistoryStep
@@ -9,7 +10,7 @@ from hivemind.model.ids import Timestamp
 from hivemind.model.recall import Query
 from hivemind.model.timestamps import spell_out_date
 from hivemind.store.conditions import MATCHES_FILTERS, PASSAGE_IS_CURRENT, VISIBLE, bind_filters
-from hivemind.store.database import Database, PassageHit
+from hivemind.store.database import Database, PassageHit, WordsOfPassage
 from hivemind.store.projections import vectors
 from hivemind.text.search_terms import split_identifiers, split_pairs, split_passages
 from hivemind.text.thesaurus import expand_text
@@ -32,6 +33,8 @@ CREATE VIRTUAL TABLE word_counts USING fts5vocab (words, row);
 """
 """With secure-delete, FTS5 removes the words of a deleted text at once instead of only marking them as deleted."""
 
+# In Postgres json_each returns text, and keys are numbers.
+KEYS = "(SELECT CAST(value AS BIGINT) FROM json_each(?))"
 NEIGHBOUR_CHARACTERS = 300
 """Characters of each neighbour that are indexed with a passage; whole neighbours would outweigh long texts."""
 
@@ -49,6 +52,15 @@ class Passage:
     """The texts just before and after it."""
 
 
+class IndexedMemory(NamedTuple):
+    """A memory to index: its key, its history, and the texts of its neighbours in its session."""
+
+    key: int
+    life: Sequence[HistoryStep]
+    before: str
+    after: str
+
+
 def find_visible(db: Database, query: Query, scores: Mapping[int, float]) -> list[PassageHit]:
     """Those of the passages with these keys and scores that are visible and match the query's filters."""
     rows = db.execute(
@@ -62,14 +74,17 @@ def find_visible(db: Database, query: Query, scores: Mapping[int, float]) -> lis
     return [PassageHit(*(*row, scores[row[0]])) for row in rows]
 
 
-def put(db: Database, memory: int, life: Sequence[HistoryStep], before: str, after: str) -> None:
-    """Update the indexed passages of a memory to match its history, changing only what differs.
-
-    ``before`` and ``after`` are the texts of its neighbours in its session.
-    """
-    new_passages = {(piece.since, piece.ordinal): piece for piece in _cut_passages(life, before, after)}
-    for key, old in _read_passages(db, memory):
-        piece = new_passages.get((old.since, old.ordinal))
+def put(db: Database, changed: Sequence[IndexedMemory]) -> None:
+    """Update the indexed passages of memories to match their histories, changing only what differs."""
+    new_passages = {
+        (memory.key, piece.since, piece.ordinal): piece
+        for memory in changed
+        for piece in _cut_passages(memory.life, memory.before, memory.after)
+    }
+    memories_json = json.dumps([memory.key for memory in changed])
+    for key, memory_key, old in _read_passages(db, memories_json):
+        place = (memory_key, old.since, old.ordinal)
+        piece = new_passages.get(place)
         # A passage with the same text keeps its key and its vector, which is slow to make.
         if piece is None or piece.text != old.text:
             _drop(db, key)
@@ -78,19 +93,30 @@ def put(db: Database, memory: int, life: Sequence[HistoryStep], before: str, aft
             db.index.set_context(key, piece.context, piece.around)
         if piece.until != old.until:
             db.execute("UPDATE passages SET until = ? WHERE key = ?", piece.until, key)
-        del new_passages[old.since, old.ordinal]
-    for piece in new_passages.values():
-        key = db.value(
-            "INSERT INTO passages (memory, ordinal, since, until) VALUES (?, ?, ?, ?) RETURNING key",
-            memory, piece.ordinal, piece.since, piece.until,
-        )  # fmt: skip
-        db.index.put(key, text=piece.text, parts=expand_text(piece.text), context=piece.context, around=piece.around)
-        vectors.mark_missing(db, key)
+        del new_passages[place]
+    if new_passages:
+        _add_passages(db, memories_json, new_passages)
+
+
+def _add_passages(db: Database, memories_json: str, new_passages: Mapping[tuple[int, str, int], Passage]) -> None:
+    db.many(
+        "INSERT INTO passages (memory, since, ordinal, until) VALUES (?, ?, ?, ?)",
+        [(*place, piece.until) for place, piece in new_passages.items()],
+    )
+    rows = db.execute(f"SELECT key, memory, since, ordinal FROM passages WHERE memory IN {KEYS}", memories_json)
+    keys = {place: key for key, *place_fields in rows if (place := tuple(place_fields)) in new_passages}
+    db.index.put(
+        [
+            WordsOfPassage(keys[place], piece.text, expand_text(piece.text), piece.context, piece.around)
+            for place, piece in new_passages.items()
+        ]
+    )
+    vectors.mark_missing(db, keys.values())
 
 
 def remove(db: Database, memory: int) -> None:
     """Delete a memory from the index for good."""
-    for key, _ in _read_passages(db, memory):
+    for key, *_ in _read_passages(db, json.dumps([memory])):
         _drop(db, key)
 
 
@@ -100,13 +126,14 @@ def _drop(db: Database, key: int) -> None:
     db.execute("DELETE FROM passages WHERE key = ?", key)
 
 
-def _read_passages(db: Database, memory: int) -> list[tuple[int, Passage]]:
+def _read_passages(db: Database, memories_json: str) -> list[tuple[int, int, Passage]]:
+    """The passages of these memories, each with its key and its memory's."""
     rows = db.execute(
-        "SELECT p.key, p.ordinal, p.since, p.until, w.text, w.context, w.around"
-        " FROM passages p JOIN words w ON w.rowid = p.key WHERE p.memory = ?",
-        memory,
+        "SELECT p.key, p.memory, p.ordinal, p.since, p.until, w.text, w.context, w.around"
+        f" FROM passages p JOIN words w ON w.rowid = p.key WHERE p.memory IN {KEYS}",
+        memories_json,
     )
-    return [(row[0], Passage(*row[1:])) for row in rows]
+    return [(row[0], row[1], Passage(*row[2:])) for row in rows]
 
 
 def _cut_passages(life: Sequence[HistoryStep], before: str, after: str) -> list[Passage]:
