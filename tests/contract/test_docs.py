@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "lab" / "notes").glob("*.md")]
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 COMMAND = re.compile(r"(\$ |(hivemind|pip|pipx|npx|python3?|git|dev/\w+) [\w.-]+( |$))")
 
@@ -76,6 +76,12 @@ def test_a_link_to_nowhere_is_noticed(tmp_path: Path) -> None:
     page.write_text("# One page\n\n[here](#one-page) [gone](other.md) [lost](page.md#two)\n")
 
     assert [link for link in list_links(page) if is_broken(page, link)] == ["other.md", "page.md#two"]
+
+
+def test_the_documentation_can_be_read_in_an_afternoon() -> None:
+    words = sum(len(page.read_text().split()) for page in (ROOT / "docs").rglob("*.md"))
+
+    assert words <= 40_000, "move measurements to lab/notes, and say what a reader needs once"
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
