@@ -4,7 +4,7 @@ class HivemindMemory < Formula
 
   desc "Persistent memory for AI coding agents that a team can trust"
   homepage "https://github.com/hivemind-memory/hivemind"
-  url "https://github.com/hivemind-memory/hivemind.git", tag: "v0.2.0"
+  url "https://github.com/hivemind-memory/hivemind.git", tag: "v0.3.0"
   license "Apache-2.0"
   head "https://github.com/hivemind-memory/hivemind.git", branch: "main"
 
@@ -13,7 +13,7 @@ class HivemindMemory < Formula
   def install
     virtualenv_create(libexec, "python3.13")
     system "python3.13", "-m", "pip", "--python=#{libexec}/bin/python", "install", buildpath
-    bin.install_symlink libexec/"bin/hivemind", libexec/"bin/hivemind-hook"
+    bin.install_symlink libexec/"bin/hivemind", libexec/"bin/hivemind-hook", libexec/"bin/hivemind-memory"
   end
 
   test do

@@ -8,7 +8,6 @@ one of the tests, behind a socket that the containers see; the images of Postgre
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 from tests.postgres import FAST_SETTINGS, database, serving  # noqa: E402 - needs the path above
 
+COMPOSE = ROOT / "packaging/hub/docker-compose.yml"
 BASE, IMAGE = "localhost/hivemind-base", "localhost/hivemind-hub-check"
 PACKAGES = "python3,python3-pip,python-is-python3,ca-certificates"
 NAME = "hub.example"
@@ -36,7 +36,7 @@ def main() -> None:
     """Build, start, wait until the health check of the compose file succeeds, and stop."""
     with tempfile.TemporaryDirectory() as folder, serving(FAST_SETTINGS) as socket_folder:
         build(Path(folder))
-        services = yaml.safe_load((ROOT / "packaging/hub/docker-compose.yml").read_text("utf-8"))["services"]
+        services = yaml.safe_load(COMPOSE.read_text("utf-8"))["services"]
         address = database(socket_folder, "hub")
         hub, worker = (Container(address, socket_folder) for _ in range(2))
         try:
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def build(folder: Path) -> None:
-    """Build the image from a wheel of this tree."""
+    """Build the image of this checkout, as the compose file does."""
     if not run(["buildah", "images", "--quiet", "--filter", f"reference={BASE}"]):
         run(["mmdebstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", folder / "base.tar"])
         container = run(["buildah", "from", "scratch"])
@@ -60,12 +60,10 @@ def build(folder: Path) -> None:
         # Debian forbids pip to install beside its own packages; Docker's Python has none.
         run(["buildah", "run", container, "--", "sh", "-c", "rm /usr/lib/python3*/EXTERNALLY-MANAGED"])
         run(["buildah", "commit", "--quiet", "--rm", container, BASE])
-    context = folder / "context"
-    shutil.copytree(ROOT / "packaging/hub", context)
-    run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", context, ROOT])
-    wheel = next(context.glob("*.whl")).name
+    recipe = yaml.safe_load(COMPOSE.read_text("utf-8"))["services"]["hub"]["build"]
+    context = (COMPOSE.parent / recipe["context"]).resolve()
     run(
-        ["buildah", "build", "--from", BASE, "--pull-never", "--build-arg", f"PACKAGE=./{wheel}",
+        ["buildah", "build", "--from", BASE, "--pull-never", "--file", context / recipe["dockerfile"],
          "--volume", f"{AUTHORITIES}:{AUTHORITIES}:ro", "--tag", IMAGE, context]
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ import hivemind
 ROOT = Path(__file__).parents[1]
 FORMULA = ROOT / "Formula" / "hivemind-memory.rb"
 PYTHON = "3.13"
-"""The newest version that the package was run with; see docs/explanation/platforms.md."""
+"""The newest version that the package was run with; see docs/explanation/inside.md."""
 # A tag of a git repository needs no checksum, so the formula can be written before the release exists.
 # Dependencies come as wheels, because formulas that list each source would need a compiler for 25 grammars.
 TEMPLATE = """\

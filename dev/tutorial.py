@@ -47,7 +47,7 @@ class Terminal:
             with os.fdopen(screen, "rb", buffering=0) as output, suppress(OSError):
                 while part := output.read(65536):
                     shown += part
-        text = shown.decode().replace("\r\n", "\n").replace(f"path:{self.home}", "path:/home/ada")
+        text = shown.decode().replace("\r\n", "\n")
         # 1 is a negative result, such as stale memories found by 'code stale'.
         if shell.returncode not in (0, 1):
             sys.exit(f"{script}ended with {shell.returncode}:\n{text}")
@@ -60,7 +60,7 @@ def normalise(text: str) -> str:
     # A machine that is busy enough says this in any tree.
     text = text.replace(f"{CODE_BEHIND}\n", "")
     text = re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?", "DATE", ID.sub("ID", text))
-    text = re.sub(r"\bcommit [0-9a-f]{7}\b", "commit ID", text)
+    text = re.sub(r"\b(commit|since) [0-9a-f]{7}\b", r"\1 ID", text)
     text = re.sub(r"\bID(-[0-9a-f]{4}){3}-\w+|\b[0-9a-f]{9,}\b|\d+\.\d (?=s|MB)", "…", text)
     return "\n".join(re.sub(r"\s+", " ", line).strip() for line in text.splitlines()).strip()
 

@@ -67,7 +67,7 @@ def update_architecture() -> None:
         environ = os.environ | {"HIVEMIND_HOME": home}
         repository = Path(home) / "repository"
         subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
-        hook = [sys.executable, "-m", "hivemind.hook", "claude-code", PROMPT["hook_event_name"]]
+        hook = [sys.executable, "-m", "hivemind.entrypoints.hook", "claude-code", PROMPT["hook_event_name"]]
         payload = json.dumps(PROMPT | {"cwd": str(repository)})
         subprocess.run(hook, input=payload, text=True, cwd=repository, env=environ, check=True, capture_output=True)
         paragraphs = []

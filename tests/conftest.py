@@ -1,6 +1,7 @@
 """Fixtures for all tests: an empty home, a clock, a git repository. Imports the package and pytest alone."""
 
 import os
+import signal
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,12 +10,22 @@ from pathlib import Path
 
 import pytest
 
+# As commands set it; tests import NumPy before the package does, and with threads of its own in each thread of ours
+# making vectors takes ten times as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from hivemind import Hivemind
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 
 PERSON = Writer(actor="ada", channel=Channel.PERSON)
 AGENT = Writer(actor="claude-code", channel=Channel.AGENT, session_id="s1")
+
+LONGEST_NAME = 200
+"""Characters of a value in the name of a test."""
+
+# A shell's background jobs ignore Ctrl-C, and so would every process that the tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Clock:
@@ -34,6 +45,11 @@ class Clock:
 
     def advance(self, **span: float) -> None:
         self.now += timedelta(**span)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name long values by their length: each process keeps the names of all tests, and passes them on."""
+    return f"{len(val)} long" if isinstance(val, str | bytes) and len(val) > LONGEST_NAME else None
 
 
 @pytest.fixture(autouse=True)

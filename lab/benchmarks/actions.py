@@ -5,7 +5,7 @@ python -m lab.benchmarks.actions FOLDER TREE 30      a random sample to judge by
 
 FOLDER contains a folder of transcripts for each agent, of one repository, and TREE is a clone of it. The memories are
 the rules in its instruction files and what the detectors learn from the first half of the sessions, all as if approved;
-reasons in its commits are told, too. The actions are those of the second half. docs/explanation/actions.md has the
+reasons in its commits are told, too. The actions are those of the second half. lab/notes/actions.md has the
 judgements.
 """
 
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -61,9 +61,9 @@ def replay(views: Sequence[SessionView], repository: Path, scratch: Path) -> tup
     start_at = views[middle].steps[0].at
     # The commits of a year: older ones are mostly about code that is gone.
     since = f"{int(start_at[:4]) - 1}{start_at[4:10]}"
-    _check_out(repository, tree, before=start_at)
+    check_out(repository, tree, before=start_at)
     with Hivemind.open(directory=tree, settings=settings, writer=Writer(actor="ada", channel=Channel.PERSON)) as mind:
-        _learn(mind, views[:middle], since)
+        learn(mind, views[:middle], since)
         counts = Counter({"sessions": len(views), "memories": len(mind.list(limit=MOST_MEMORIES))})
     replies: list[Told] = []
     for number, view in enumerate(views[middle:]):
@@ -71,11 +71,11 @@ def replay(views: Sequence[SessionView], repository: Path, scratch: Path) -> tup
         with Hivemind.open(directory=tree, settings=settings, writer=writer) as mind:
             for step in view.steps:
                 counts["actions"] += bool(step.diff or step.command or step.failed)
-                replies += _act(mind, view, step)
+                replies += act(mind, view, step)
     return counts, replies
 
 
-def _check_out(repository: Path, tree: Path, before: str) -> None:
+def check_out(repository: Path, tree: Path, before: str) -> None:
     """Clone a repository at its last commit before a time, so that no memory knows what the sessions did."""
     subprocess.run(["git", "clone", "--quiet", "--shared", "--no-checkout", str(repository), str(tree)], check=True)
     find = ["git", "rev-list", "-1", f"--before={before}", "HEAD"]
@@ -86,7 +86,7 @@ def _check_out(repository: Path, tree: Path, before: str) -> None:
     subprocess.run(["git", "checkout-index", "--all", "--force", "--quiet"], cwd=tree, check=False, capture_output=True)
 
 
-def _learn(mind: Hivemind, views: Sequence[SessionView], since: str) -> None:
+def learn(mind: Hivemind, views: Sequence[SessionView], since: str) -> None:
     """Store what is known before the second half, and approve all of it."""
     mind.code.index_commits(since=since)
     mind.files.sync_instructions()
@@ -98,14 +98,17 @@ def _learn(mind: Hivemind, views: Sequence[SessionView], since: str) -> None:
         mind.approve(memory.id)
 
 
-def _act(mind: Hivemind, view: SessionView, step: Observation) -> Iterator[Told]:
-    """Yield what is told before and after one step, in the tree of the replay."""
+def act(
+    mind: Hivemind, view: SessionView, step: Observation, between: Callable[[], object] = lambda: None
+) -> Iterator[Told]:
+    """Yield what is told before and after one step, in the tree of the replay; ``between`` is called at the step."""
     file = view.make_relative(step.file) if step.file else ""
     if not step.failed and step.diff and file:
         yield from _told("edit", file, mind.actions.before_call([_place(step, file)]).text)
     if step.command:
         yield from _told("command", step.command, mind.actions.before_call([_place(step, "")]).text)
         error = f"{step.command}\n{step.output[:300]}"
+        between()
         yield from _told("failure", error, mind.actions.after_call([step], hears_before=True).text)
 
 

@@ -4,7 +4,7 @@ python -m lab.benchmarks.commits REPOSITORY         counts: commits, reasons, ed
 python -m lab.benchmarks.commits REPOSITORY 30      also a random sample to judge by hand, the same every time
 
 An edit is a hunk of a commit; it is asked about as if an agent were about to make it.
-docs/explanation/actions.md has the judgements.
+lab/notes/actions.md has the judgements.
 """
 
 import random
@@ -13,8 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hivemind.code import blame, git
+from hivemind.code import git
 from hivemind.code.commit_index import CommitIndex
+from hivemind.recall import blame
 from hivemind.recall.commits import fit_reasons, make_hit, render_reason, select_about_lines
 from lab.benchmarks.detectors import SEED
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hivemind.code.index import CodeIndex
-from hivemind.code.index_reading import split_identifier
+from hivemind.text.search_terms import PART
 
 MAX_BYTES = 1_000_000
 _WORD = re.compile(rb"[A-Za-z][A-Za-z0-9_]{2,}")
@@ -20,8 +20,8 @@ def count_words(path: Path, stamp: int) -> Counter[str]:
     """Count the words of a file; the stamp tells its versions apart."""
     counts: Counter[str] = Counter()
     for identifier, count in Counter(_WORD.findall(path.read_bytes())).items():
-        for part in split_identifier(identifier.decode()):
-            counts[part] += count
+        for part in PART.findall(identifier.decode()):
+            counts[part.lower()] += count
     return counts
 
 

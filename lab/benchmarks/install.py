@@ -5,18 +5,20 @@ python -m lab.benchmarks.install [--save]
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from importlib.metadata import distributions
+from contextlib import suppress
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path
 
 from lab.benchmarks import results
 from lab.benchmarks.measure import BARE, cpu_of
 
 ROOT = Path(__file__).parents[2]
-BUDGET_MEGABYTES = 250
+BUDGET_MEGABYTES = 180
 IMPORTS = (
     "hivemind",
     "hivemind.errors",
@@ -83,13 +85,29 @@ def _measure_server(python: str, home: Path) -> tuple[int, int, float]:
     return len(tools), size, int(status.partition("VmRSS:")[2].split()[0]) / 1000
 
 
+def measure_dependencies(name: str) -> dict[str, int]:
+    """Return the bytes of what a distribution needs in this environment, without its extras and without itself."""
+    sizes: dict[str, int] = {}
+    waiting = [name]
+    while waiting:
+        for requirement in distribution(waiting.pop()).requires or ():
+            required_name, marker = re.split(r"[^\w.-]", requirement, maxsplit=1)[0], requirement.partition(";")[2]
+            # What is for another platform or version of Python is not installed.
+            with suppress(PackageNotFoundError):
+                if "extra" not in marker and required_name not in sizes:
+                    sizes[required_name] = _measure_distribution(distribution(required_name))
+                    waiting.append(required_name)
+    return sizes
+
+
 def _measure_packages(place: Path) -> dict[str, int]:
     """Return bytes by distribution, compiled files included; other files are not part of the installation."""
     libraries = [str(folder) for folder in place.glob("lib*/python*/site-packages")]
-    return {
-        distribution.name: sum(_file_size(Path(str(file.locate()))) for file in distribution.files or ())
-        for distribution in distributions(path=libraries)
-    }
+    return {package.name: _measure_distribution(package) for package in distributions(path=libraries)}
+
+
+def _measure_distribution(package: Distribution) -> int:
+    return sum(_file_size(Path(str(file.locate()))) for file in package.files or ())
 
 
 def _file_size(file: Path) -> int:

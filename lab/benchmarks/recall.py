@@ -34,6 +34,7 @@ from hivemind.embedding.weights import Floats
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
+from hivemind.store.database import WordsOfPassage
 from hivemind.store.projections import vectors
 from hivemind.text.thesaurus import expand_text
 from lab.benchmarks import results
@@ -162,11 +163,12 @@ def fill(mind: Hivemind, model: RandomVectors, texts: Texts, count: int) -> None
             # A passage has the same key as its memory.
             copy_passage = "INSERT INTO passages SELECT ?, ?, 0, p.since, '' FROM passages p ORDER BY p.key LIMIT 1"
             db.many(copy_passage, [(key, key) for key in keys])
-            for key, text in zip(keys, page, strict=True):
-                # Made-up words are indexed without their grams, as they were when they were the only text.
-                parts = expand_text(text) if isinstance(texts, NoteWriter) else ""
-                db.index.put(key, text=text, parts=parts, context="fact", around="")
-                vectors.mark_missing(db, key)
+            # Made-up words are indexed without their grams, as they were when they were the only text.
+            parts = map(expand_text, page) if isinstance(texts, NoteWriter) else [""] * len(page)
+            db.index.put(
+                [WordsOfPassage(key, text, part, "fact", "") for key, text, part in zip(keys, page, parts, strict=True)]
+            )
+            vectors.mark_missing(db, keys)
         store_vectors(db, model.name, keys, model.embed(page))
 
 

@@ -84,8 +84,8 @@ def tamper(store: Store, statement: str) -> None:
     """Change the tables behind everybody's back, as somebody with the database's own password could."""
     if isinstance(store, HubStore):
         with store.db.connection.transaction():
-            store.db.connection.execute(ENTER_TEAM, [store.db.team, "60s"])
-            store.db.connection.execute("RESET ROLE")
+            for setting in ENTER_TEAM[:-1]:
+                store.db.connection.execute(setting.format(team=store.db.team, seconds=60).encode())
             store.db.connection.execute("SET CONSTRAINTS ALL DEFERRED")
             store.db.connection.execute(statement.encode())
     else:

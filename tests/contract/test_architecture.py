@@ -10,6 +10,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import hivemind
 from hivemind.store.projector import OWNERS
 
@@ -59,9 +61,9 @@ LIGHT = {
 LIGHT_TESTS = ("tests/text", "tests/model", "tests/memory", "tests/embedding", "tests/learning")
 
 
-def modules_after(statement: str) -> set[str]:
+def modules_after(statement: str, *options: str) -> set[str]:
     probe = f"import sys; {statement}; print(' '.join(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    loaded = subprocess.run([sys.executable, *options, "-c", probe], capture_output=True, text=True, check=True)
     return set(loaded.stdout.split())
 
 
@@ -73,6 +75,23 @@ def test_the_hook_loads_nothing_but_the_standard_library_and_what_is_as_light_as
     assert ours == LIGHT
     assert not {name for name in foreign if not name.startswith(("_", "sitecustomize", "distutils"))}
     assert {"json", "typing", "importlib", "pathlib"}.isdisjoint(loaded - modules_after("pass"))
+
+
+def test_a_hook_that_asks_a_running_server_loads_nothing_more_than_the_socket() -> None:
+    hook = f"sys.path.append({str(SOURCE.parent)!r}); import hivemind.hook"
+
+    before, after = (modules_after(each, "-I", "-S") for each in (hook, f"{hook}; from hivemind import local_socket"))
+
+    assert after - before == {"hivemind.local_socket", "_socket"}
+    assert "contextlib" not in before - modules_after("import re", "-I", "-S")
+
+
+@pytest.mark.parametrize("name", ["hook", "statusline"])
+def test_what_agents_run_by_its_path_only_imports_because_python_compiles_it_each_time(name: str) -> None:
+    tree = ast.parse((SOURCE / "entrypoints" / f"{name}.py").read_text("utf-8"))
+
+    assert f"hivemind.{name}" in {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
 
 def test_asking_for_the_version_loads_neither_the_store_nor_the_looks() -> None:
@@ -90,7 +109,7 @@ def test_the_status_line_loads_neither_the_command_line_nor_the_store() -> None:
         "hivemind.statusline",
         "hivemind.paths",
         "hivemind.store",
-        "hivemind.store.counts",
+        "hivemind.store.statusline_counts",
         "hivemind.store.review_queue",
     }
     assert {"json", "typing", "click"}.isdisjoint(loaded - modules_after("import apsw"))
@@ -174,7 +193,9 @@ def test_sql_stands_in_the_store_the_hub_and_in_the_index_of_trees_alone() -> No
     assert any("store" in p.parts for p in speakers)
     places = [p.relative_to(SOURCE) for p in speakers]
     elsewhere = {str(p) for p in places if p.parts[0] not in ("store", "hub") and p.name not in FOREIGN}
-    assert elsewhere == {f"code/{name}.py" for name in ("commit_index", "index", "index_database", "related_files")}
+    assert elsewhere == {
+        f"code/{name}.py" for name in ("cache_database", "commit_index", "index", "index_database", "related_files")
+    }
 
 
 def test_every_connection_overwrites_what_it_deletes(tmp_path: Path) -> None:
@@ -188,7 +209,7 @@ def test_every_connection_overwrites_what_it_deletes(tmp_path: Path) -> None:
     # The index of a tree is a cache of files that lie beside it in the clear, and a status line only reads.
     assert {str(p.relative_to(SOURCE)) for p in openers if p.name not in FOREIGN} == {
         "store/sqlite.py",
-        "store/counts.py",
+        "store/statusline_counts.py",
         "code/cache_database.py",
     }
     writing.close()
@@ -248,9 +269,8 @@ LATE_IMPORTERS = {
     "hook_reply.py",
     "lazy.py",
     "mcp/__init__.py",
-    # The hook loads these, and `lazy` would cost it more than it saves.
-    "sessions/spool.py",
     "statusline.py",
+    # The hook loads it, and `lazy` would cost it more than it saves.
     "text/cues.py",
 }
 """Doors and what the hook loads; everything else imports late through `hivemind.lazy` alone."""

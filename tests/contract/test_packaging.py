@@ -14,6 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import hivemind
+
 ROOT = Path(__file__).parents[2]
 FIRST_THINGS = ("tests/journeys/test_first_hour.py", "tests/journeys/test_hook.py", "tests/mcp/test_server.py")
 UNWANTED = ("cacheprovider", "xdist", "cov")
@@ -50,6 +52,10 @@ def test_the_wheel_holds_the_package_and_the_sdist_what_it_takes_to_test_it(buil
     assert {"README.md", "CHANGELOG.md", "dev/test", "tests/conftest.py", "docs/glossary.md", "lab/README.md"} <= set(
         shipped
     )
+
+
+def test_the_citation_names_the_version_of_the_package() -> None:
+    assert f"\nversion: {hivemind.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 
 def test_the_tests_run_with_pinned_versions_that_the_package_allows() -> None:

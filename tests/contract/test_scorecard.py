@@ -5,23 +5,35 @@ import shutil
 from pathlib import Path
 
 from lab.benchmarks.retrieval import scores
-from lab.evals.peers import FIGURES, PEERS
-from lab.evals.scorecard import PAGE, RESULTS, SECTIONS, render_page
+from lab.evals.scorecard import PAGE, README, RESULTS, TABLE, YARDSTICK, render_figures, render_page, render_table
 
 
 def test_the_page_is_what_the_results_say() -> None:
     assert PAGE.read_text() == render_page(RESULTS)
+    assert TABLE.read_text() == render_table(YARDSTICK)
+    assert render_figures(RESULTS, YARDSTICK) in README.read_text("utf-8")
 
 
 def test_a_changed_result_changes_the_page(tmp_path: Path) -> None:
     folder = shutil.copytree(RESULTS, tmp_path / "results")
     held = json.loads((folder / "staleness.json").read_text())
-    held["figures"]["precision %"] = 12.3
+    held["figures"]["wrong sentences asked"] = [12, 34567]
 
     (folder / "staleness.json").write_text(json.dumps(held))
 
-    assert "12.3 %" not in PAGE.read_text()
-    assert "12.3 %" in render_page(folder)
+    assert "12 of 34567" not in PAGE.read_text()
+    assert "12 of 34567" in render_page(folder)
+
+
+def test_a_changed_result_changes_the_readme(tmp_path: Path) -> None:
+    folder = shutil.copytree(YARDSTICK, tmp_path / "results")
+    ours = json.loads((folder / "hivemind.json").read_text())
+    ours["parts"]["notes"]["figures"]["tasks: the rule is told unasked"] = {"count": 12, "of": 34567}
+
+    (folder / "hivemind.json").write_text(json.dumps(ours))
+
+    assert "12 of 34567" not in README.read_text("utf-8")
+    assert "12 of 34567" in render_figures(RESULTS, folder)
 
 
 def test_every_result_names_its_data_version_configuration_machine_and_command() -> None:
@@ -32,11 +44,12 @@ def test_every_result_names_its_data_version_configuration_machine_and_command()
     assert all(one[field] for one in held for field in fields)
 
 
-def test_every_figure_of_others_belongs_to_a_row_and_a_peer() -> None:
-    rows = {row.key for section in SECTIONS.values() for row in section}
+def test_every_system_of_the_yardstick_has_a_version_a_machine_and_dates() -> None:
+    records = [json.loads(file.read_text()) for file in YARDSTICK.glob("*.json")]
 
-    assert set(FIGURES) <= rows
-    assert {peer for row in FIGURES.values() for peer in row} <= set(PEERS)
+    assert {record["system"] for record in records} >= {"hivemind", "fts5", "mem0", "rules-file"}
+    assert all(record["machine"] and record["description"]["version"] for record in records)
+    assert all(part["date"] and part["commit"] for record in records for part in record["parts"].values())
 
 
 def test_at_k_looks_at_exactly_the_first_k() -> None:

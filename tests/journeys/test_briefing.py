@@ -87,7 +87,7 @@ def test_what_others_merged_overnight_is_judged_before_the_first_brief(
     assert sorted(line.partition(" [")[0] for line in doubts) == [
         "- Cards are charged once", "- The bank answers within a second",
     ]  # fmt: skip
-    assert all("signature changed: (card) → (card, retries)" in line for line in doubts)
+    assert all("`card` → `card, retries`" in line for line in doubts)
     assert "Parcels" not in morning
     assert without_receipt(again) == without_receipt(morning)
     assert without_receipt(healed) == without_receipt(evening)
@@ -191,7 +191,7 @@ def test_tokens_are_counted_for_each_session(open_mind: Open) -> None:
     assert [spent[name]["not_looked_up"] for name in ("a1", "b2", "c3")] == [0, 0, 1]
     assert spent["b2"]["unasked_tokens"] > 0
     assert spent["b2"]["asked_tokens"] > 0
-    assert "again: 3 memories that an earlier session had been shown too" in run("status", "--tokens").stderr
+    assert "3 memories had been shown to an earlier session too" in run("status", "--tokens").stderr
 
 
 def fill_with_decisions(mind: Hivemind, count: int = 20) -> None:

@@ -373,5 +373,8 @@ def test_a_plugin_for_a_team_to_publish_names_no_path_of_this_machine(tmp_path: 
     assert json.loads(files["plugins/hivemind/.mcp.json"])["mcpServers"]["hivemind"]["args"] == ["mcp"]
     assert json.loads(files["plugins/gemini/gemini-extension.json"])["mcpServers"]
     assert "hivemind-hook" in files["plugins/opencode/hivemind.js"]
+    # `claude plugin validate --profile directory` asks for both.
+    assert len(files["plugins/hivemind/README.md"].split()) >= 40
+    assert json.loads(files["plugins/hivemind/.claude-plugin/plugin.json"])["license"] == "Apache-2.0"
     assert sys.prefix not in "".join(files.values())
     assert run("install", "--plugin", str(tmp_path / "plugin")).exit_code == 2

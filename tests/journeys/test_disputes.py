@@ -111,6 +111,15 @@ def test_both_sides_may_be_true_or_neither(key: str, expected: list[str], mind: 
     assert mind.review.queue() == ()
 
 
+def test_a_memory_cannot_contradict_itself(mind: Hivemind) -> None:
+    memory = mind.remember("API port is 8080")
+
+    with pytest.raises(InvalidInput):
+        mind.review.dispute(memory.id, memory.id[:8])
+
+    assert mind.show(memory.id).status is Status.ACTIVE
+
+
 def test_what_is_in_no_dispute_cannot_be_settled(mind: Hivemind) -> None:
     memories = mind.remember("API port is 8080"), mind.remember("Deploys run on Fridays")
 
@@ -288,3 +297,22 @@ def test_a_question_gets_both_sides_although_only_one_has_its_words(mind: Hivemi
 
     assert [hit.memory.id for hit in hits[:2]] == [newer.id, older.id]
     assert [len(mind.recall("Kubernetes", limit=limit).hits) for limit in (1, 2)] == [1, 2]
+
+
+def test_of_a_dispute_with_many_sides_the_hit_is_told_with_the_newest_and_the_brief_leaves_it_out(
+    mind: Hivemind, clock: Clock
+) -> None:
+    sides = []
+    for port in range(8080, 8100):
+        sides.append(mind.remember(f"API port is {port}"))
+        clock.advance(minutes=1)
+
+    hits = mind.recall("API port 8080").hits
+    both = mind.recall("API port 8080", limit=2).hits
+    mind.remember("Deploys are watched by two people", kind=Kind.CONVENTION)
+
+    assert {hit.memory.id for hit in hits} == {side.id for side in (sides[0], *sides[-4:])}
+    assert [hit.memory.id for hit in both] == [sides[-1].id, sides[0].id]
+    assert [len(hit.sides) for hit in (*hits, *both)] == [4] * 5 + [1] * 2
+    assert "14 more since" in mind.recall("API port 8080").text
+    assert [line for line in entries(mind.brief().text) if "API port" in line] == []

@@ -54,7 +54,7 @@ def test_memories_of_other_repositories_are_mentioned_to_a_person_and_never_to_a
     open_mind(other).remember("Deploys run on Fridays")
 
     to_person = open_mind(here).recall(QUESTION).hint
-    to_agent = calls.recall(open_mind(here, writer=AGENT), {"query": QUESTION})
+    to_agent = calls.recall(open_mind(here, writer=AGENT), {"query": QUESTION}).text
 
     assert to_person == "No memories in this repository; others have 1: --everywhere."
     assert to_agent == "No memories here."
@@ -78,3 +78,15 @@ def test_an_answer_with_hits_needs_no_hint(mind: Hivemind) -> None:
 
 def test_a_search_of_sessions_that_finds_none_says_whether_there_are_any(mind: Hivemind) -> None:
     assert mind.sessions.search(QUESTION).hint == "No sessions yet."
+
+
+@pytest.mark.usefixtures("here")
+def test_a_search_for_traces_says_how_to_store_one() -> None:
+    for command in (["trace", "search", "redirect loop"], ["recall", "redirect loop", "--kind", "trace"]):
+        result = run(*command)
+
+        assert "No traces here. Store one: hivemind trace store." in result.stdout + result.stderr
+    run("remember", "Deploys run on Fridays")
+    assert "No traces here. Store one: hivemind trace store." in run("trace", "search", "redirect loop").stdout
+    filtered = run("recall", QUESTION, "--kind", "preference")
+    assert "The one memory here does not match the filter kind." in filtered.stdout

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import hivemind
-from hivemind import hook as hook_file
+from hivemind.entrypoints import hook as hook_file
 from lab.evals.clients import trial
 from lab.evals.clients.agents import CLIENTS
 from tests.command_line import run, run_json
@@ -328,7 +328,7 @@ def test_a_changed_function_marks_and_demotes_its_memory_and_says_to_verify(auth
     was, now = (next(hit for hit in hits if hit["memory"]["text"] == AUTH) for hits in (before, after))
     assert (was["labels"], now["score"] < was["score"]) == ([], True)
     assert [hit["memory"]["text"] for hit in after] == [FRESH, AUTH]
-    assert f"{FUNCTION}: body changed" in now["labels"][0]
+    assert f"{FUNCTION}: changed" in now["labels"][0]
     assert "verify before acting" in next(line for line in printed.splitlines() if AUTH in line)
     assert "verify before acting" not in next(line for line in printed.splitlines() if FRESH in line)
 

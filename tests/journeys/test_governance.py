@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from hivemind import Hivemind, Kind, Scope
-from hivemind.errors import NotFound, Refused
+from hivemind.errors import AmbiguousId, InvalidInput, NotFound, Refused
 from hivemind.model.events import MemoryRemembered, ObservationMade
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Status, Trust
@@ -15,7 +17,7 @@ from hivemind.model.recall import Recall
 from hivemind.model.review import ReviewReason, Selection
 from hivemind.model.session import ObservationKind
 from tests.command_line import residue, run, run_json
-from tests.conftest import AGENT, Clock, Open
+from tests.conftest import AGENT, PERSON, Clock, Open
 
 Make = Callable[..., Path]
 
@@ -103,6 +105,14 @@ def test_what_has_expired_contradicts_nothing(mind: Hivemind, clock: Clock) -> N
     clock.advance(days=3)
 
     assert mind.remember("Deploys run on Mondays").contradicts == ()
+
+
+def test_what_would_have_expired_already_is_refused(mind: Hivemind, clock: Clock) -> None:
+    with pytest.raises(InvalidInput, match="2020-01-01"):
+        mind.remember("Deploys run on Fridays", expires="2020-01-01")
+
+    assert mind.list() == ()
+    assert mind.remember("Deploys run on Fridays", expires=clock() + timedelta(days=1)).expires_at
 
 
 def test_one_subject_may_have_another_value_at_another_time(mind: Hivemind) -> None:
@@ -434,6 +444,25 @@ def test_rolling_back_a_poisoned_batch_equals_never_having_learned_it(open_mind:
     assert "API port is 6666" in texts(mind.recall("API port"))
     mind.maintenance.rebuild()
     assert "API port is 6666" in texts(mind.recall("API port"))
+
+
+def test_a_rollback_is_undone_by_a_name_that_means_one(open_mind: Open) -> None:
+    names = []
+    # Of seventeen names at least two begin with the same digit.
+    for number in range(17):
+        mind = open_mind(writer=replace(PERSON, session_id=f"session {number}"))
+        mind.remember(f"Service {number} listens on port {8000 + number}")
+        names.append(mind.review.rollback(Selection(session=f"session {number}"))[0])
+    shared = next(name[0] for name in names if sum(other[0] == name[0] for other in names) > 1)
+
+    with pytest.raises(AmbiguousId):
+        mind.review.undo_rollback(shared)
+    for nothing in ("", "%", "_" * 12):
+        with pytest.raises(NotFound):
+            mind.review.undo_rollback(nothing)
+    assert mind.list() == ()
+    assert mind.review.undo_rollback(names[3][:11]) == 1
+    assert [memory.text for memory in mind.list()] == ["Service 3 listens on port 8003"]
 
 
 def test_a_dry_run_shows_and_changes_nothing(open_mind: Open) -> None:

@@ -9,8 +9,10 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.learning.hearing import MOST_IGNORED, MOST_NOTES
-from hivemind.model.events import AgentAsked
+from hivemind.model.events import AgentAsked, MemoriesRecalled, ShownMemory
 from hivemind.model.memory import Channel, Memory, Status, Trust, Writer
+from hivemind.model.recall import Occasion
+from hivemind.model.scope import Scope
 from tests.command_line import run, run_json
 from tests.journeys.test_first_examples import run_hook
 
@@ -252,3 +254,64 @@ def test_erasing_a_memory_erases_the_note_that_quoted_it(home: Path) -> None:
 
     assert "remains" not in erased.output
     assert RULE.encode() not in (home / "memory.db").read_bytes()
+
+
+def edit_file(number: int) -> str:
+    """Return the line that the person sees before an edit of a file that a memory is about."""
+    fields = {"file_path": str(Path.cwd() / "pay.py"), "old_string": f"a{number}", "new_string": "b"}
+    answer = hook("PreToolUse", tool_name="Edit", tool_input=fields, tool_use_id=f"edit {number}")
+    return str(answer.get("systemMessage", ""))
+
+
+def run_npm(number: int) -> str:
+    call = {"command": f"npm install package-{number}"}
+    answer = hook("PreToolUse", tool_name="Bash", tool_input=call, tool_use_id=f"npm {number}")
+    return str(answer.get("systemMessage", ""))
+
+
+def test_the_person_sees_once_per_prompt_that_notes_were_told(project: Path) -> None:
+    (project / "pay.py").write_text("a1 = a2 = a3 = 1\n")
+    run("remember", "Amounts in this file are cents, never floats", "--link", "pay.py")
+    run("remember", "Use pnpm, not npm")
+
+    prompt(TASK)
+    assert edit_file(1) == "hivemind: 1 note told before this edit"
+    assert run_npm(1) == "", "one line is enough for a prompt"
+    run("remember", "Use ruff, not flake8")
+    prompt("Go on with the next one, please.")
+    answer = hook("PreToolUse", tool_name="Bash", tool_input={"command": "flake8 ."}, tool_use_id="flake")
+    assert answer["systemMessage"] == "hivemind: 1 note told before this command"
+
+
+def test_what_was_taken_back_is_said_with_the_notes_and_the_setting_hides_both(project: Path) -> None:
+    run("remember", "The login form button needs a label")
+    prompt(f"Please do the other thing. {RULE}")
+    remember(MEMORY, said=RULE)
+
+    answer = hook("UserPromptSubmit", prompt="Scratch that, the login form button needs work", prompt_id="p9")
+
+    first, second = answer["systemMessage"].splitlines()
+    assert first.startswith("hivemind: you took back")
+    assert second == "hivemind: 1 note told with this prompt"
+    run("config", "set", "announce", "false")
+    run("remember", "Use pnpm, not npm")
+    assert run_npm(2) == ""
+
+
+def test_the_status_line_counts_what_was_heard_and_guarded() -> None:
+    prompt(f"{TASK} {RULE}")
+    memory = remember(MEMORY, said=RULE)
+    remember("An agent's own note about the login form")
+    payload = json.dumps({"session_id": SESSION, "cwd": str(Path.cwd())})
+    assert run("statusline", stdin=payload).stdout == "hivemind: 2 memories · 1 heard\n"
+
+    with Hivemind.open(directory=Path.cwd(), writer=AGENT) as mind:
+        line = ShownMemory(memory_id=memory.id, rank=1, score=1.0, tokens=9, why="a guard")
+        for occasion in (Occasion.GUARD_ASK, Occasion.GUARD_DENY):
+            fact = MemoriesRecalled(
+                query="npm ci", shown=(line,), session_id=SESSION, is_unasked=True, occasion=occasion
+            )
+            mind._context.store.record([mind._context.factory.event(fact, Scope.USER, "")])
+
+    assert run("statusline", stdin=payload).stdout == "hivemind: 2 memories · 1 told · 1 heard · 2 guarded\n"
+    assert "Guards acted 2 times." in run("status").output

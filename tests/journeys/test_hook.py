@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind import hook as hook_file
+from hivemind.entrypoints import hook as hook_file
 from hivemind.model.memory import Kind
-from hivemind.sessions import spool
+from hivemind.sessions import spool_reader
 from tests.command_line import residue, run_json
 from tests.conftest import AGENT, Open
 
@@ -105,7 +105,7 @@ def test_secrets_do_not_even_reach_the_spool(home: Path) -> None:
 
 
 def die_while_taking(home: Path) -> None:
-    with spool.take_lines(str(home)) as lines:
+    with spool_reader.take_lines(str(home)) as lines:
         assert len(list(lines)) == 1
         raise KeyboardInterrupt
 

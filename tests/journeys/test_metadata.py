@@ -58,7 +58,7 @@ def test_revising_sets_and_removes_keys_and_history_says_so() -> None:
     assert (revised["metadata"], revised["text"]) == ({"language": "Go", "lines": 7}, AUTH)
     assert run_json("log", memory)[-1]["what"] == 'metadata language="Go", lines=7, -purpose'
     assert run("edit", memory, "--unset-meta", "purpose").exit_code == 2
-    assert "nothing to revise" in run("edit", memory, "--meta", "language=Go").stderr
+    assert "nothing to change" in run("edit", memory, "--meta", "language=Go").stderr
     assert run_json("list", "--where", "language=Go")[0]["id"] == memory
 
 
@@ -223,7 +223,9 @@ def test_the_agents_tools_keep_and_filter_by_metadata(open_mind: Open) -> None:
     calls.remember(mind, {"text": AUTH, "metadata": {"language": "Python"}})
     calls.remember(mind, {"text": "Class for managing user sessions.", "metadata": {"language": "Go"}})
 
-    said = calls.recall(mind, {"query": "class for managing users", "where": {"language": "Python"}})
+    said = calls.recall(mind, {"query": "class for managing users", "where": {"language": "Python"}}).text
 
     assert (AUTH in said, "sessions" in said) == (True, False)
-    assert 'metadata: language="Python"' in calls.explain(mind, {"id": mind.list(where={"language": "Python"})[0].id})
+    assert (
+        'metadata: language="Python"' in calls.explain(mind, {"id": mind.list(where={"language": "Python"})[0].id}).text
+    )

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,21 @@ def test_a_project_memory_is_seen_in_its_repository_and_in_no_other(open_mind: O
     assert sorted(texts(here, "Fridays")) == ["Deploys run on Fridays", "I like tabs in Fridays files"]
     assert texts(there, "Fridays") == ["I like tabs in Fridays files"]
     assert texts(there, "Fridays", scope=Scope.PROJECT) == []
+
+
+def test_an_agent_does_not_read_in_the_log_what_was_asked_in_another_repository(
+    open_mind: Open, make_repository: Make
+) -> None:
+    here = open_mind(make_repository("here"))
+    here.remember("Zaphod pays by invoice")
+    here.recall("why does Zaphod pay by invoice?")
+    there = make_repository("there")
+
+    def read_log(**options: Any) -> bool:
+        return any("Zaphod" in str(entry.event) for entry in open_mind(there, **options).history.log())
+
+    assert read_log()
+    assert not read_log(writer=AGENT)
 
 
 def test_elsewhere_is_looked_at_only_when_asked_and_says_where(open_mind: Open, make_repository: Make) -> None:
@@ -131,7 +147,7 @@ def test_the_status_names_a_repository_without_a_remote_by_its_folder(
     with_remote = run("status").stdout
 
     assert re.search(r"^repository +shop \(first commit [0-9a-f]{9}\)$", without_remote, re.MULTILINE)
-    assert re.search(r"^repository +remote:git.acme.org/acme/api$", with_remote, re.MULTILINE)
+    assert re.search(r"^repository +git.acme.org/acme/api$", with_remote, re.MULTILINE)
 
 
 def test_trust_follows_the_channel(open_mind: Open) -> None:

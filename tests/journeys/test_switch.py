@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind import hook as hook_file
-from hivemind.sessions import spool
+from hivemind.entrypoints import hook as hook_file
+from hivemind.sessions import spool_reader
 from hivemind.text.switch import FILE, NOTICE, is_off
 from tests.command_line import run, run_json
 from tests.conftest import Clock, Open, git
@@ -41,7 +41,7 @@ def hook(directory: Path, event: str = "PostToolUse", **more: object) -> str:
 
 
 def count_lines(home: Path) -> int:
-    return len(list(spool.read_waiting_lines(str(home))))
+    return len(list(spool_reader.read_waiting_lines(str(home))))
 
 
 @pytest.fixture

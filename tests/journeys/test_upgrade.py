@@ -87,12 +87,18 @@ def test_the_status_line_runs(old_home: Path) -> None:
     assert "hivemind" in done.stdout
 
 
-def test_installing_again_changes_no_more_than_paths(old_home: Path) -> None:
+def test_installing_again_changes_no_more_than_paths_and_tools(old_home: Path) -> None:
     before = (old_home / CONFIGURED["claude-code"]).read_text("utf-8")
 
     run("install", "claude-code", "--yes")
     after = (old_home / CONFIGURED["claude-code"]).read_text("utf-8")
 
-    assert [line.split('"command"')[0] for line in before.splitlines()] == [
-        line.split('"command"')[0] for line in after.splitlines()
-    ]
+    def list_other_parts(text: str) -> list[str]:
+        return [line.split('"command"')[0].split('"matcher"')[0] for line in text.splitlines()]
+
+    def list_programs(text: str) -> set[tuple[str, ...]]:
+        words = [word for command in list_commands(json.loads(text)) for word in shlex.split(command)]
+        return {Path(word).parts[-3:] for word in words if word.endswith(".py")}
+
+    assert list_other_parts(before) == list_other_parts(after)
+    assert list_programs(before) == list_programs(after)

@@ -1,7 +1,6 @@
 """Read public question sets from a folder that the user names; none is shipped.
 
-Each set yields stores to fill and questions to ask. Where to get them, and under which licence, is in
-docs/explanation/ranking.md.
+Each set yields stores to fill and questions to ask. lab/notes/ranking.md says which files each reader wants.
 """
 
 import gzip
@@ -167,9 +166,7 @@ def _read_json(folder: Path, *patterns: str) -> Any:
     for path in (path for pattern in patterns for path in sorted(folder.glob(pattern))):
         raw = path.read_bytes()
         return json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
-    raise SystemExit(
-        f"{folder} contains none of {', '.join(patterns)}; download the set first, see docs/explanation/ranking.md"
-    )
+    raise SystemExit(f"{folder} contains none of {', '.join(patterns)}; download the set first (lab/notes/ranking.md)")
 
 
 def _read_lines(path: Path) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from weakref import finalize
 
@@ -52,12 +53,18 @@ class CachedEmbedder:
         self._vectors: dict[bytes, Floats] = {}
         self._cache = apsw.Connection(file)
         self._cache.set_busy_timeout(60_000)
+        # Passages are embedded in two threads, and a connection is for one at a time.
+        self._lock = Lock()
         self._cache.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, numbers BLOB)")
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return one row of unit length for each text, in the same order; a single text is a question."""
         if len(texts) == 1:
             return self._real.embed(texts)
+        with self._lock:
+            return self._look_up(texts)
+
+    def _look_up(self, texts: Sequence[str]) -> Floats:
         digests = [hashlib.sha256(f"{self.name}\0{text}".encode()).digest()[:16] for text in texts]
         unknown = {digest: text for digest, text in zip(digests, texts, strict=True) if not self._is_known(digest)}
         for digest, row in zip(unknown, self._real.embed(list(unknown.values())), strict=True):
