@@ -13,6 +13,7 @@ from hivemind.guard.proposals import propose_from_text
         ("Do not install packages globally with npm install -g", ("npm install -g",)),
         ("Build with `frobnicate --offline`; do not use `frob`", ("frob",)),
         ("Never push to main", ("git push * main", "git push * *:main")),
+        ("Never force-push to main", ("git push --force",)),
         ("Never call the production API with curl", ()),
         ("Do not deploy without testing with make test", ()),
         ("Do not use `frob`", ()),

@@ -37,7 +37,8 @@ OPTION_HOLDERS = {
 PHRASES = (
     (r"\bforce[- ]?push(?:es|ing)?\b", ("git push --force",)),
     (
-        r"\bpush(?:es|ing)?(?: directly| straight)? (?:to|on|into) (?:the )?`?(main|master|develop|trunk)`?\b",
+        r"(?<!force-)(?<!force )\bpush(?:es|ing)?(?: directly| straight)? (?:to|on|into) (?:the )?"
+        r"`?(main|master|develop|trunk)`?\b",
         ("git push * {}", "git push * *:{}"),
     ),
     (
