@@ -19,7 +19,8 @@ SUBCOMMANDS = frozenset(
     """
     install add remove update upgrade run test build push pull commit publish deploy migrate start serve dev up down
     exec ci apply destroy reset rebase checkout clean merge stash init create delete drop lint fmt format check
-    compose watch release sync lock
+    compose watch release sync lock system prune rm rmi tag revert cherry-pick uninstall downgrade rollback
+    makemigrations freeze seed wipe flush scale drain cordon
     """.split()  # noqa: SIM905 - a list of quoted words would be harder to read
 )
 """Words that belong to a program named before them without backticks."""
@@ -46,6 +47,7 @@ PHRASES = (
         ("git commit --amend",),
     ),
     (r"\b(?:skip|bypass)(?:ping)? (?:\w+ ){0,2}hooks?\b", ("git commit --no-verify",)),
+    (r"(?<=n't |not )rebas(?:e|ing)\b|(?<=never )rebas(?:e|ing)\b|(?<=no )rebas(?:e|ing)\b", ("git rebase",)),
 )
 """What people call some commands in plain words."""
 
@@ -72,7 +74,9 @@ FILLER = (
 FORBIDDEN_BARE = re.compile(rf"{FORBID},? {FILLER}(?=[\w.-])", re.IGNORECASE)
 """A prohibition directly before a program without backticks."""
 FORBIDDEN_WITH = re.compile(
-    rf"{FORBID} (?:(?!without|unless|until|before|except)[\w'’/-]+ ){{1,6}}?(?:with|using|via) (?=[\w-])", re.IGNORECASE
+    rf"{FORBID} (?P<verb>(?!without|unless|until|before|except)[\w'’/-]+) "
+    r"(?:(?!without|unless|until|before|except)[\w'’/-]+,? ){0,7}?(?:with|using|via) (?=[\w-])",
+    re.IGNORECASE,
 )
 """A prohibition of what a command does: "never commit with --no-verify", "do not delete branches with git push -d"."""
 FORBIDDEN_OPTION = re.compile(
@@ -124,6 +128,16 @@ GENERATED = re.compile(
     r"|\bnot (?:be )?(?:edited|modified|changed|touched)\b|\boff[- ]limits\b|\bimmutable\b",
     re.IGNORECASE,
 )
+RECOMMENDED_BEFORE = re.compile(
+    r"\b(?:us(?:e[sd]?|ing)|runs?|prefers?|call|try|take|add|edit|fix|patch|change|merge|regenerate|via|with|through|by"
+    r"|from|plain|except|unless|other than|apart from|only(?: in)?|live in|goe?s? (?:in|through))\b[^.;`]{0,25}\Z",
+    re.IGNORECASE,
+)
+RECOMMENDED_AFTER = re.compile(
+    r"[^.;`\w]*(?:is |are |stays? )?(?:fine|ok|okay|allowed|enough|safe|instead|only|at most|should be used)\b",
+    re.IGNORECASE,
+)
+NOT_RECOMMENDED = re.compile(rf"{FORBID}(?:(?!\bwith\b|\bvia\b)[^.,;`]){{0,30}}\Z", re.IGNORECASE)
 PREFERRED = re.compile(r"\s*(?:in place of|instead of|rather than|over)\b", re.IGNORECASE)
 SENTENCE = re.compile(r"(?:`[^`\n]*`|[^.;!\n`]|\.(?=\S)|(?<=\s)\.)+")
 """A sentence or clause; a period inside a name, in backticks or alone does not end it: ``git add .``."""
@@ -138,6 +152,8 @@ PATH = re.compile(
     r"|(?<![\w/`.])\.[A-Za-z][\w-]*(?:\.[\w-]+)*"
 )
 """A path or the name of a file without backticks: src/gen/, README.md, .env.local."""
+PLAIN_FILE = re.compile(r".*/.*|\..*|[A-Z]{3,}.*|.*\.(?:json|ya?ml|toml|lock|md|txt|cfg|ini|xml|sql|proto)")
+"""What is a file also without backticks; Next.js is not."""
 LOOKS_LIKE_PATH = re.compile(r"[\w.@*{}-]*/[\w.@*/{}-]*|\.?[\w*-]+(?:\.[\w*-]+)+|\.\w+")
 
 
@@ -158,6 +174,8 @@ def propose_from_text(text: str) -> Trigger:
         exceptions += sentence_exceptions
         if not sentence_commands:
             files += _find_protected_files(sentence)
+    if not commands and not files:
+        commands, files = _find_mentioned(text)
     recommendations = [command for command in _list_commands(text) if command not in commands]
     exceptions += [command for command in recommendations if _may_run_one_of(commands, command)]
     return Trigger(
@@ -165,6 +183,30 @@ def propose_from_text(text: str) -> Trigger:
         exceptions=tuple(dict.fromkeys(exceptions)),
         files=tuple(dict.fromkeys(files)),
     )
+
+
+def _find_mentioned(text: str) -> tuple[list[str], list[str]]:
+    """Return the commands that a text names without recommending them, or else such files.
+
+    Rules forbid in more ways than can be listed: "`git stash` is not welcome", "vendor/ is third-party".
+    """
+    commands, files = list[str](), list[str]()
+    for sentence in SENTENCE.findall(text):
+        for start, end, names in _list_mentions(sentence):
+            commands += [] if _is_recommended(sentence, start, end) else names
+        for match in re.finditer(rf"{CODE.pattern}|{PATH.pattern}", sentence):
+            path = (match[1] or match[0]).strip().rstrip(",:")
+            if (match[1] or PLAIN_FILE.fullmatch(path)) and not _is_recommended(sentence, match.start(), match.end()):
+                files += _make_file_patterns(path)
+    return commands, [] if commands else files
+
+
+def _is_recommended(sentence: str, start: int, end: int) -> bool:
+    """Whether a sentence says to use what it names at a place, or leaves it out of what it says."""
+    before = sentence[:start]
+    if NOT_RECOMMENDED.search(before):
+        return False
+    return bool(RECOMMENDED_BEFORE.search(before) or RECOMMENDED_AFTER.match(sentence, end))
 
 
 def _may_run_one_of(commands: list[str], recommendation: str) -> bool:
@@ -192,7 +234,10 @@ def _find_forbidden(sentence: str, text: str) -> tuple[list[str], list[str]]:
         exceptions += (f"{name} {match['option']}" for name in names)
     for match in FORBIDDEN_WITH.finditer(sentence):
         # A program alone does other things, too: "never call the production API with curl".
-        commands += (name for name in _read_names(sentence, match.end()) if " " in name)
+        verb = match["verb"].lower()
+        for name in _read_names(sentence, match.end()):
+            if " " in name or verb in SUBCOMMANDS:
+                commands.append(name if " " in name else f"{name} {verb}")
     if not commands:
         for match in (*FORBIDDEN.finditer(sentence), *FORBIDDEN_BARE.finditer(sentence)):
             # An unknown word in backticks is a program if a command stands before it: "Use `mvn`; never `mvnw`".
@@ -267,7 +312,7 @@ def _match_bare(sentence: str, place: int) -> tuple[str, int] | None:
 
 def _read_command(text: str, *, is_run: bool = False) -> list[str]:
     """Return the command patterns of what stands in backticks; nothing for paths, names of code and values."""
-    text = re.sub(r"\s*(?:\.\.\.|…|<[^>]*>|\[[^\]]*\])", "", text).strip().removeprefix("$ ")
+    text = re.sub(r"\s*(?:(?<!/)\.\.\.|…|<[^>]*>|\[[^\]]*\])", "", text).strip().removeprefix("$ ")
     words = text.split()
     if not words or not re.fullmatch(r"(?:\./)?[A-Za-z][\w./+-]*", words[0]) or re.search(r"[(){}=;]", words[0]):
         return _hold_option(text)
@@ -318,12 +363,14 @@ def _find_protected_files(sentence: str) -> Iterator[str]:
         is_by_hand = re.search(r"\bby hand\b|\bmanually\b", sentence, re.IGNORECASE)
         if is_alternative and not is_by_hand and not re.search(rf"{FORBID}[^`]{{0,60}}\Z", before, re.IGNORECASE):
             continue
-        if LOOKS_LIKE_PATH.fullmatch(path) and not path.startswith("http"):
-            yield _make_file_pattern(path)
+        yield from _make_file_patterns(path)
 
 
-def _make_file_pattern(path: str) -> str:
+def _make_file_patterns(path: str) -> list[str]:
+    """Return the pattern of a path; nothing for what is no path."""
+    if not LOOKS_LIKE_PATH.fullmatch(path) or path.startswith("http"):
+        return []
     pattern = path.removeprefix("./").lstrip("/")
     if pattern.endswith("/"):
-        return f"{pattern}**"
-    return f"{pattern}/**" if "." not in pattern.rpartition("/")[2] and "*" not in pattern else pattern
+        return [f"{pattern}**"]
+    return [f"{pattern}/**" if "." not in pattern.rpartition("/")[2] and "*" not in pattern else pattern]
