@@ -146,3 +146,28 @@ def test_many_loops_inside_loops_end_soon() -> None:
         script = loop.format(script)
 
     assert list_invocations(f"{script} npm install")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command"),
+    [
+        ("redis-cli FLUSHALL", "redis-cli -h cache flushall"),
+        ("rm -rf dist", "rm -rf dist/"),
+        ("rm -rf dist/", "rm -rf dist src"),
+        ("npm install <package>", "npm i -D vitest"),
+        ("python tools/deploy.py", "cd web && python tools/deploy.py --now"),
+        ("./tools/release.sh", "bash -c './tools/release.sh 1.0'"),
+        ("task db:reset", "task db:reset"),
+    ],
+)
+def test_a_pattern_is_recognised_in_another_case_by_path_and_for_any_argument(
+    tmp_path: Path, pattern: str, command: str
+) -> None:
+    assert is_recognised(str(tmp_path), validate_command_pattern(pattern), command)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command"), [("npm install <package>", "npm install"), ("git branch -D", "git branch -d x")]
+)
+def test_an_argument_must_be_there_and_options_keep_their_case(tmp_path: Path, pattern: str, command: str) -> None:
+    assert not is_recognised(str(tmp_path), validate_command_pattern(pattern), command)

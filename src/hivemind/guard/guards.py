@@ -77,7 +77,7 @@ class Guards:
         context = self._context
         recent = sessions.list_sessions(context.store.db, context.limit_sight(), limit=MOST_SESSIONS)
         acts, near = list[PastCall](), list[PastCall]()
-        programs = {pattern.split()[0] for pattern in trigger.commands}
+        programs = {patterns.get_program(pattern.split()) for pattern in trigger.commands}
         for count, session in enumerate(recent, start=1):
             progress(count, len(recent))
             for step in sessions.read_observations(context.store.db, session):
@@ -239,6 +239,8 @@ class Guards:
         # What ``sed -i`` changes in a file is not known before it has run.
         diffs_by_file |= dict.fromkeys(find_edited_files(command) if command else (), "")
         for path, diff in ((self._context.checkout.find_path(file), diff) for file, diff in diffs_by_file.items()):
+            if any(patterns.matches_file(exception, path) for exception in trigger.exceptions):
+                continue
             if pattern := next((pattern for pattern in trigger.files if patterns.matches_file(pattern, path)), ""):
                 return pattern
             if pattern := self._find_symbol(trigger.symbols, path, diff) if diff else "":
@@ -334,7 +336,7 @@ def _explain_not_reviewed(memory: Memory) -> str:
 def _may_run(command_patterns: Sequence[str], command: str) -> bool:
     """Whether a script has the program of one of these patterns; only then it is parsed."""
     words = set(cues.split_into_words(command))
-    programs = (pattern.split()[0] for pattern in command_patterns)
+    programs = (patterns.get_program(pattern.split()) for pattern in command_patterns)
     return any("*" in program or program in words for program in programs)
 
 

@@ -44,6 +44,8 @@ VERSIONED_PROGRAM = re.compile(r"\A(python|pip|php|ruby|lua)[\d.]+\Z")
 """Programs whose versions are installed beside each other, each under its own name."""
 VERSION_OF_PACKAGE = re.compile(r"(?<=\w)@(?:[\d^~v][\w.^~-]*|latest|next)\Z")
 """What follows the name of a package: ``npm install react@18``."""
+PLACEHOLDER = re.compile(r"<[^<>]+>")
+"""What people write for any argument: ``npm install <package>``."""
 OPTION_WITH_VALUE = re.compile(r"(-[A-Za-z])[^A-Za-z-].*", re.DOTALL)
 """A short option with its value: ``-i.bak``."""
 
@@ -57,7 +59,7 @@ def get_program(words: Sequence[str]) -> str:
 def validate_command_pattern(text: str) -> str:
     """Return a command pattern in its normal form; refuses one that has no program."""
     try:
-        words = shlex.split(text)
+        words = shlex.split(PLACEHOLDER.sub("*", text))
     except ValueError:
         words = []
     if not words or words[0].startswith("-") or set(words[0]) <= set("*?"):
@@ -95,8 +97,8 @@ def find_match(patterns: Sequence[str], exceptions: Sequence[str], invocations: 
 
 def matches_command(pattern: str, words: Words) -> bool:
     """Whether a command is the one a pattern names: its program, its first arguments in order, its options."""
-    program, *rest = shlex.split(pattern)
-    name = get_program(words)
+    written_program, *rest = shlex.split(pattern)
+    program, name = get_program([written_program]), get_program(words)
     # ``pip3`` and ``pip3.11`` are pip.
     if not any(fnmatchcase(spelling, program) for spelling in (name, VERSIONED_PROGRAM.sub(r"\1", name))):
         return False
@@ -140,7 +142,7 @@ def _has_words(program: str, words: Sequence[str], arguments: Sequence[str]) -> 
             option = "" if "=" in argument else argument
         elif program in TASK_RUNNERS and option in PLACE_OPTIONS:
             option = ""
-        elif (fnmatchcase(name, word) or fnmatchcase(argument, word)) and UNKNOWN not in argument:
+        elif _is_word(name, word) or _is_word(argument, word):
             place, option = place + 1, ""
         elif option or argument.startswith("+") or program in TASK_RUNNERS:
             # ``cargo +nightly update`` chooses a toolchain.
@@ -148,6 +150,12 @@ def _has_words(program: str, words: Sequence[str], arguments: Sequence[str]) -> 
         else:
             return False
     return place == len(words)
+
+
+def _is_word(argument: str, word: str) -> bool:
+    """Whether an argument is a word of a pattern, in any case and with or without a last slash."""
+    argument, word = (text.lower().removesuffix("/") or text for text in (argument, word))
+    return fnmatchcase(argument, word) and UNKNOWN not in argument
 
 
 def _has_option(option: str, arguments: Sequence[str], synonyms: dict[str, str]) -> bool:

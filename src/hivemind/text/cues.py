@@ -121,7 +121,10 @@ def list_guard_cues(
     for pattern in commands:
         program, *words = pattern.split()
         first_word = next((word for word in words if not word.startswith("-")), ANY)
-        program, first_word = (ANY if _is_glob(word) else word for word in (program, first_word))
+        # A path is looked up by its last name, as the words of a command are: ``python tools/deploy.py``.
+        program, first_word = (
+            ANY if _is_glob(word) else (split_into_words(word) or [ANY])[-1] for word in (program, first_word)
+        )
         yield from (f"{GUARDED_COMMAND}{program}", f"{GUARDED_COMMAND}{program} {first_word}")
     for path in (*files, *(symbol.partition("::")[0] for symbol in symbols)):
         plain_parts = list(takewhile(lambda part: not _is_glob(part), path.split("/")))
@@ -152,7 +155,8 @@ def split_into_words(command: str) -> list[str]:
     words = (word for text in texts for word in re.findall(r"[\w.+][\w.+-]*", text))
     names = [word.removesuffix(".exe").removesuffix(".cmd") for word in words]
     # ``pip3.11`` may be meant by ``pip``.
-    return [*names, *(name.rstrip("0123456789.") for name in names if name[-1:].isdigit())]
+    names += [name.rstrip("0123456789.") for name in names if name[-1:].isdigit()]
+    return [*names, *(name.lower() for name in names if not name.islower())]
 
 
 def narrow_guard_hits(home: str, root: str, session: str, call_cues: Iterable[str], hits: list[str]) -> list[str]:
