@@ -2,7 +2,7 @@
 
 import pytest
 
-from hivemind.guard.proposals import propose_from_text
+from hivemind.guard.proposals import propose_from_text, read_forbidden
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,17 @@ def test_the_commands_that_a_rule_forbids_are_proposed_and_no_others(text: str, 
 )
 def test_the_files_that_a_rule_protects_are_proposed_and_no_others(text: str, files: tuple[str, ...]) -> None:
     assert propose_from_text(text).files == files
+
+
+def test_what_an_agent_named_as_forbidden_is_read_as_commands_files_and_exceptions() -> None:
+    trigger = read_forbidden(
+        "`bazel clean --expunge`, locales/**, VERSION.txt, ./release.sh, !locales/en.json, !bazel clean"
+    )
+
+    assert trigger.commands == ("bazel clean --expunge", "./release.sh")
+    assert trigger.files == ("locales/**", "VERSION.txt")
+    assert trigger.exceptions == ("locales/en.json", "bazel clean")
+
+
+def test_names_that_are_no_patterns_are_left_out() -> None:
+    assert read_forbidden("--force, /etc/**, 'unclosed, ").is_empty

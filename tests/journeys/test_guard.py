@@ -13,6 +13,7 @@ import pytest
 from hivemind.paths import data_directory
 from tests.command_line import run, run_json
 from tests.journeys.test_first_examples import run_hook
+from tests.mcp.client import connected
 
 RULE = "We use pnpm, not npm"
 
@@ -213,3 +214,30 @@ def test_a_call_that_no_guard_concerns_loads_no_parser(project: Path) -> None:
 
     assert "apsw" not in list_modules("git status && pytest -q")
     assert "tree_sitter" in list_modules("npm install")
+
+
+def test_what_the_agent_said_that_a_rule_forbids_is_proposed_and_a_person_makes_a_guard_of_it(project: Path) -> None:
+    rule = "Translations come from the translators every night; only English is ours"
+    with connected(project) as client:
+        client.shake_hands()
+        text, failed = client.call("remember", text=rule, kind="convention", forbids=["locales/**", "!locales/en.json"])
+    memory_id = text.split()[2].rstrip(".")
+
+    assert not failed
+    assert run_json("guard") == []
+    run("approve", memory_id)
+    run("guard", memory_id, "--yes", "--answer", "deny")
+
+    (project / "locales").mkdir()
+    changes = [{"file_path": str(project / "locales" / name), "content": "{}"} for name in ("de.json", "en.json")]
+    german, english = (before("", tool_name="Write", tool_input=change) for change in changes)
+    assert german["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert english == {}
+
+
+@pytest.mark.parametrize("pattern", ["./tools/release.sh", "python tools/release.py", "task db:reset"])
+def test_a_script_is_guarded_by_its_path(pattern: str) -> None:
+    guard("--command", pattern, "--answer", "deny", text="Only the release manager does that")
+
+    assert before(f"cd web && {pattern} now")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert before("ls tools") == {}

@@ -47,7 +47,7 @@ def test_the_tools_are_few_and_their_schemas_short() -> None:
     for_model = [{part: tool[part] for part in ("name", "description", "inputSchema")} for tool in TOOLS]
 
     assert len(TOOLS) <= 8
-    assert count_bytes(for_model) <= 4300
+    assert count_bytes(for_model) <= 4400
     assert count_bytes(TOOLS) <= 6000
     assert {tool["name"] for tool in TOOLS} >= {"recall", "remember", "context", "trace", "review", "forget", "explain"}
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from hivemind.errors import InvalidInput
@@ -10,7 +11,7 @@ from hivemind.guard import patterns
 from hivemind.lazy import when_called
 from hivemind.model.commands import PROGRAMS
 from hivemind.model.guard import Trigger
-from hivemind.model.memory import Memory
+from hivemind.model.memory import FORBIDS, Memory
 
 # Loads the parser, which only the proposal of a guard needs.
 list_invocations = when_called("guard.shell", "list_invocations")
@@ -158,11 +159,29 @@ LOOKS_LIKE_PATH = re.compile(r"[\w.@*{}-]*/[\w.@*/{}-]*|\.?[\w*-]+(?:\.[\w*-]+)+
 
 
 def propose_trigger(memory: Memory) -> Trigger:
-    """Return the calls that a memory seems to forbid, from its words and links; empty if it names none."""
-    trigger = propose_from_text(memory.text)
+    """Return the calls that a memory forbids: as its agent named them, or else from its words and links."""
+    trigger = read_forbidden(str(memory.metadata.get(FORBIDS, "")))
+    if trigger.is_empty:
+        trigger = propose_from_text(memory.text)
     is_protective = trigger.is_empty and EDIT_FORBIDDEN.search(memory.text) is not None
     symbols = (f"{anchor.path}::{anchor.qualified}" for anchor in memory.anchors if anchor.qualified and is_protective)
     return replace(trigger, symbols=tuple(symbols))
+
+
+def read_forbidden(names: str) -> Trigger:
+    """Read what an agent named as forbidden, "npm install, dist/**, !dist/keep.txt"; ``!`` marks what is allowed."""
+    commands, exceptions, files = list[str](), list[str](), list[str]()
+    for name in filter(None, (part.strip().strip("`") for part in re.split(r",\s", names))):
+        pattern = name.removeprefix("!").strip()
+        is_file = LOOKS_LIKE_PATH.fullmatch(pattern) is not None and not pattern.startswith("./")
+        with suppress(InvalidInput):
+            if name.startswith("!"):
+                exceptions.append(patterns.validate_command_pattern(pattern))
+            elif is_file:
+                files.append(patterns.validate_file_pattern(pattern))
+            else:
+                commands.append(patterns.validate_command_pattern(pattern))
+    return Trigger(commands=tuple(commands), exceptions=tuple(exceptions), files=tuple(files))
 
 
 def propose_from_text(text: str) -> Trigger:

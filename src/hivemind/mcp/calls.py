@@ -12,7 +12,7 @@ from hivemind.mcp.protocol import Caller, ShowForm
 from hivemind.mcp.review_form import CONTRADICTION, UNHEARD, ask_person, fits_form
 from hivemind.model.digest import ExplainedConclusion
 from hivemind.model.ids import shorten_id
-from hivemind.model.memory import CURRENT_STATUSES, Channel, Kind, Memory, Status, Trust, Writer
+from hivemind.model.memory import CURRENT_STATUSES, FORBIDS, Channel, Kind, Memory, Status, Trust, Writer
 from hivemind.model.recall import Recall
 from hivemind.model.review import ReviewItem, ReviewReason
 from hivemind.model.scope import Scope
@@ -165,8 +165,13 @@ def _store_claim(mind: Mind, arguments: Arguments) -> Memory:
         replaces=arguments.get("replaces") or (),
         expires=arguments.get("expires") or "",
         said=arguments.get("said") or "",
-        metadata=arguments.get("metadata"),
+        metadata=_join_metadata(arguments),
     )
+
+
+def _join_metadata(arguments: Arguments) -> dict[str, Any]:
+    forbidden = ", ".join(arguments.get("forbids") or ())
+    return {**(arguments.get("metadata") or {}), **({FORBIDS: forbidden} if forbidden else {})}
 
 
 def _find_question(mind: Mind, arguments: Arguments, memory: Memory) -> ReviewItem | None:

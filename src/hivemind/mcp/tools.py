@@ -104,6 +104,7 @@ TOOLS: tuple[Json, ...] = (
             "links": LINKS,
             "replaces": _describe_list("Ids of memories it replaces"),
             "expires": _describe_text("Date, or duration such as 28d"),
+            "forbids": _describe_list("Commands, files a rule forbids: git push -f, dist/**; ! allows: !dist/a.md"),
             "metadata": {"type": "object", "description": 'e.g. {"language": "Python"}'},
         },
         ("text",),

@@ -45,7 +45,7 @@ class Trigger:
     commands: tuple[str, ...] = ()
     """Patterns of commands: a program, its first words, its options."""
     exceptions: tuple[str, ...] = ()
-    """Patterns of commands that are allowed although a pattern matches them."""
+    """Patterns of commands and globs of files that are allowed although a pattern matches them."""
     files: tuple[str, ...] = ()
     """Globs of paths from the top of the repository."""
     symbols: tuple[str, ...] = ()

@@ -105,6 +105,9 @@ class Status(Choice):
 
 REDACTION = r"\[redacted:([a-z0-9-]{1,40})\]"
 """What stands in place of a secret, with its kind."""
+FORBIDS = "forbids"
+"""The metadata in which an agent names the commands and files that a rule forbids; a guard is proposed from it."""
+
 CURRENT_STATUSES = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
 """The statuses of memories that were neither replaced nor retracted."""
 

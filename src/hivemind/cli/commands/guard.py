@@ -111,7 +111,7 @@ def _set(mind: Hivemind, memory: str, options: dict[str, Any]) -> None:
     old_report, origin = mind.guards.get(memory, everywhere=everywhere), ""
     if trigger.is_empty:
         trigger = mind.guards.propose(memory, everywhere=everywhere)
-        origin = " (as it was set)" if old_report else " (from the words of the memory)"
+        origin = " (as it was set)" if old_report else " (from the memory)"
     if trigger.is_empty:
         raise InvalidInput(
             "this memory names no command or file to guard; add --command, --file, --symbol or --tool yourself"
