@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from hivemind.errors import Refused
 from hivemind.model.memory import Channel, Memory, Status
 from tests.command_line import residue, run, run_json
-from tests.conftest import Open, git
+from tests.conftest import AGENT, Open, git
 from tests.transfer.test_review_threads import DISCUSSIONS, rest
 
 SOURCE = 'import os\n\n\ndef charge(amount):\n    path = os.path.join("a", "b")\n    return send(path, amount)\n'
@@ -220,3 +221,59 @@ def test_without_gh_or_a_remote_the_error_says_what_to_do(root: Path, monkeypatc
     assert "gh is not installed" in missing.output
     assert "gh: Not Found (HTTP 404)" in failing.output
     assert "no remote" in without_remote.output
+
+
+@pytest.fixture
+def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[dict[str, Any]]], Path]:
+    """Put a program on the PATH that is called as Claude Code is, keeps the question and gives an answer."""
+
+    def answer(items: list[dict[str, Any]]) -> Path:
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        (folder / "answer").write_text(f"Here is the list:\n{json.dumps(items)}")
+        program = folder / "claude"
+        program.write_text(f"#!/bin/sh\ncat > '{folder}/question'\ncat '{folder}/answer'\n")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+        return folder / "question"
+
+    return answer
+
+
+SHORT = "half of the team is on macs → no associative arrays in anything in `scripts/`"
+
+
+def test_the_persons_own_agent_finds_rules_that_quote_their_comment(
+    root: Path, open_mind: Open, agent: Callable[[list[dict[str, Any]]], Path]
+) -> None:
+    file = save(root, comment(SHORT), comment("token ghp_" + "a1B2" * 9 + " leaked", number=2))
+    rule = {
+        "comment": 1,
+        "text": "Scripts run on macOS's bash: no associative arrays.",
+        "kind": "convention",
+    }
+    question = agent([
+        rule | {"quote": "no associative arrays in anything"},
+        rule | {"comment": 2, "quote": "no associative arrays in anything"},
+        rule | {"comment": 7, "quote": "no associative arrays in anything"},
+        rule | {"comment": "1", "quote": "words that nobody wrote"},
+    ])  # fmt: skip
+
+    first = run("import", "reviews", file, "--with", "claude")
+    again = run_json("import", "reviews", file, "--with", "claude")
+
+    (memory,) = list_proposals(open_mind(root))
+    assert "Sending" in first.output
+    assert memory.text == rule["text"]
+    assert memory.status is Status.PROPOSED
+    assert memory.channel is Channel.IMPORT
+    assert memory.sources[0].quote.startswith("no associative arrays in anything")
+    assert memory.about == ("pay.py::charge",)
+    assert again["new"] == 0
+    assert SHORT in question.read_text()
+    assert "a1B2a1B2" not in question.read_text()
+
+
+def test_an_agent_may_not_send_comments_to_another(root: Path, open_mind: Open) -> None:
+    with pytest.raises(Refused, match="only a person"):
+        open_mind(root, writer=AGENT).learning.import_reviews([json.dumps([comment(RULE)])], agent="claude")

@@ -14,7 +14,7 @@ from hivemind.code.repository import find_existing_root, is_directory, locate_tr
 from hivemind.code.staleness import follow_moved
 from hivemind.context import Context, Progress, quietly, report_part
 from hivemind.errors import Refused, StoreBusy, Unavailable
-from hivemind.lazy import LazyModule
+from hivemind.lazy import LazyModule, when_called
 from hivemind.learning import detectors
 from hivemind.learning.proposals import Fate, Outcome, parse_believed, propose
 from hivemind.learning.session_view import LONGEST_QUOTE, SessionView
@@ -39,15 +39,18 @@ from hivemind.store.projections import sessions
 from hivemind.store.projections.digests import find_wanted as find_waiting_sessions
 
 if TYPE_CHECKING:
-    from hivemind.learning import lasting_statements, review_comments, with_agent
+    from hivemind.agents.headless import get_headless_agent
+    from hivemind.learning import lasting_statements, review_comments, reviews_with_agent, with_agent
     from hivemind.learning.statement_forms import Judge
     from hivemind.transfer import forge, notes, review_threads
     from hivemind.transfer.imports import ReviewReport
 else:
     # Hooks at the start of a session import this module to see whether there is something to learn, and need none of
     # these.
+    get_headless_agent = when_called("agents.headless", "get_headless_agent")
     lasting_statements = LazyModule("learning.lasting_statements")
     review_comments = LazyModule("learning.review_comments")
+    reviews_with_agent = LazyModule("learning.reviews_with_agent")
     with_agent = LazyModule("learning.with_agent")
     forge = LazyModule("transfer.forge")
     notes = LazyModule("transfer.notes")
@@ -138,23 +141,37 @@ class Learning:
         *,
         pulls: Sequence[str] = (),
         since: str = "",
+        agent: str = "",
+        announce: "reviews_with_agent.Announce" = lambda *_: None,
         dry_run: bool = False,
         progress: Progress = quietly,
     ) -> "ReviewReport":
         """Propose the rules in review comments, given as texts of JSON; without any, gh or glab gets them.
 
-        ``pulls`` are numbers of pull requests, and ``since`` is when their comments begin.
+        ``pulls`` are numbers of pull requests, and ``since`` is when their comments begin. ``agent`` names the person's
+        own agent, which then looks for rules; ``announce`` is called before comments are given to it.
         """
         context, begin = self._context, self._context.parse_past(since)
-        encode = context.embedder.encode_wording
-        if encode is None:
-            raise Unavailable("the embedding model, which judges review comments, is not there; run: hivemind doctor")
+        find = self._find_rules_with(agent, announce, progress) if agent else self._load_rule_finder(progress)
         texts = [*pages] or forge.fetch_comments(context.repository, pulls, since=begin, progress=progress)
         comments = {comment.id: comment for text in texts for comment in review_threads.read_comments(text)}
         recent = [comment for comment in comments.values() if not begin or comment.written_at >= begin]
-        return review_comments.import_comments(
-            context, recent, lasting_statements.load_judge(encode), dry_run=dry_run, progress=progress
-        )
+        return review_comments.import_comments(context, recent, find, dry_run=dry_run)
+
+    def _load_rule_finder(self, progress: Progress) -> "review_comments.FindRules":
+        encode = self._context.embedder.encode_wording
+        if encode is None:
+            raise Unavailable("the embedding model, which judges review comments, is not there; run: hivemind doctor")
+        return partial(review_comments.find_rules, judge=lasting_statements.load_judge(encode), progress=progress)
+
+    def _find_rules_with(
+        self, agent: str, announce: "reviews_with_agent.Announce", progress: Progress
+    ) -> "review_comments.FindRules":
+        self._context.require_person("learning with an agent")
+        return partial(
+            reviews_with_agent.find_rules, agent=get_headless_agent(agent), redact=self._context.factory.redact,
+            announce=announce, progress=progress,
+        )  # fmt: skip
 
     def _propose_lessons(self, session: Session, proposals: Sequence[Proposal]) -> int:
         outcome = Outcome()

@@ -7,7 +7,7 @@ stand alone and have the form of a rule. docs/how-to/reviews.md says how often i
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -60,20 +60,25 @@ class Rule(NamedTuple):
     statement: SpokenSentence
     text: str
     verdict: SentenceVerdict
+    finder: str = ""
+    """Who else than the model found it; an agent finds one rule in a comment, in other words each time."""
 
     @property
     def memory_id(self) -> MemoryId:
         """The same id for the same sentence of a comment, so that reading it again changes nothing."""
-        return MemoryId(derive_id("review", self.comment.id, self.statement.text))
+        return MemoryId(derive_id("review", self.comment.id, self.finder or self.statement.text))
+
+
+FindRules = Callable[[Sequence[ReviewComment]], Iterable[Rule]]
+"""Returns the rules in comments of people."""
 
 
 def import_comments(
     context: Context,
     comments: Sequence[ReviewComment],
-    judge: Judge,
+    find: FindRules,
     *,
     dry_run: bool = False,
-    progress: Progress = quietly,
 ) -> ReviewReport:
     """Propose the rules that reviewers stated; what was proposed, rejected or erased before stays as it is."""
     factory, repo = context.new_batch("import-reviews"), context.repository.id
@@ -84,7 +89,7 @@ def import_comments(
         for comment in comments
         if not find_reason_to_skip(comment) and (comment.thread, comment.reviewer) not in withdrawals
     ]
-    rules = {rule.memory_id: rule for rule in find_rules(people, judge, progress)}
+    rules = {rule.memory_id: rule for rule in find(people)}
     new_rules = [rule for rule in rules.values() if not log.has_entries_about(context.store.db, [rule.memory_id])]
     gate = context.store.load_gate()
     new_texts: list[str] = []

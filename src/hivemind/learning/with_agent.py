@@ -152,7 +152,7 @@ def build_question(view: SessionView) -> str:
 
 def parse_answer(answer: str, view: SessionView, detector: str) -> Lessons:
     """Return proposals for the lessons of an answer whose quotation stands in the session."""
-    items = _find_list(answer)[:MOST_LESSONS]
+    items = parse_list(answer)[:MOST_LESSONS]
     proposals = [proposal for item in items if (proposal := _make_proposal(item, view, detector))]
     return Lessons(proposals, len(items) - len(proposals))
 
@@ -189,7 +189,7 @@ def _render_step(step: Observation) -> Iterator[str]:
             yield f"Edited: {step.file}"
 
 
-def _find_list(answer: str) -> list[Any]:
+def parse_list(answer: str) -> list[Any]:
     """Return the first JSON list of objects in an answer; agents put words and fences around it."""
     start = answer.find("[")
     while start >= 0:

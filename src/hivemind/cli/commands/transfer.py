@@ -209,19 +209,21 @@ def _note_next_steps(batch: str, refused: int = 0, *, approve: bool = False) -> 
 @import_group.command("reviews")
 @click.argument("sources", metavar="[NUMBER|FILE]...", nargs=-1)
 @since_option
+@click.option("--with", "agent", metavar="AGENT", help="Ask your own agent: claude, codex, gemini or opencode.")
 @dry_run_option
-def import_reviews(sources: tuple[str, ...], since: str, dry_run: bool) -> None:
+def import_reviews(sources: tuple[str, ...], since: str, agent: str | None, dry_run: bool) -> None:
     """Import rules that reviewers of pull requests stated.
 
     Each becomes a proposal, linked to today's code at that place. Questions, praise, remarks on one line and comments
-    of bots are left out.
+    of bots are left out. --with sends the comments to your own agent, which sends them to the provider of its model;
+    it finds many more rules.
 
     NUMBER is a pull or merge request of this repository; without one, the newest are read. gh or glab gets the
     comments, as you are signed in there. FILE has their JSON; - reads standard input.
 
     \b
     hivemind import reviews --since 6w --dry-run
-    hivemind import reviews 128 131
+    hivemind import reviews 128 131 --with claude
     gh api --paginate repos/acme/shop/pulls/128/comments | hivemind import reviews -
     glab api projects/:id/merge_requests/7/discussions | hivemind import reviews -
     """
@@ -231,7 +233,10 @@ def import_reviews(sources: tuple[str, ...], since: str, dry_run: bool) -> None:
         raise click.UsageError("give numbers of pull requests or files, not both")
     pages = [_read_reviews(file) for file in files]
     with _explain_interruption(), open_mind() as mind, progress("Reading comments") as advance:
-        report = mind.learning.import_reviews(pages, pulls=pulls, since=since, dry_run=dry_run, progress=advance)
+        report = mind.learning.import_reviews(
+            pages, pulls=pulls, since=since, agent=agent or "", announce=_announce_comments, dry_run=dry_run,
+            progress=advance,
+        )  # fmt: skip
     verb = "Would propose" if dry_run else "Proposed"
     emit(report, f"{verb} {plural(report.new, 'rule')} from {plural(report.comments, 'comment')}.")
     if not wants("json"):
@@ -242,6 +247,10 @@ def import_reviews(sources: tuple[str, ...], since: str, dry_run: bool) -> None:
     if known_count := report.rules - report.new - report.refused:
         note(f"{plural(known_count, 'rule')} known already.")
     _note_next_steps(report.batch if report.new and not dry_run else "", report.refused)
+
+
+def _announce_comments(title: str, size: int) -> None:
+    note(f"Sending {size:,} characters of review comments to {title} and its provider.")
 
 
 def _read_reviews(file: str) -> bytes:
