@@ -171,6 +171,33 @@ def test_a_guard_steps_back_when_its_memory_is_in_doubt(mind: Hivemind, clock: C
     assert verdict is None or verdict.answer is GuardAnswer.REMIND
 
 
+@pytest.mark.parametrize("way", ["says the opposite", "replaces it", "disputes it", "names a reviewed one"])
+def test_an_agent_cannot_take_a_guard_away_by_contradicting_its_memory(
+    open_mind: Open, mind: Hivemind, way: str
+) -> None:
+    memory = mind.remember(RULE)
+    mind.guards.set(memory.id, NPM, answer="deny")
+    agent = open_mind(writer=AGENT)
+
+    match way:
+        case "says the opposite":
+            claim = agent.remember("We use npm, not pnpm")
+        case "replaces it":
+            claim = agent.remember("Everybody uses bun now", replaces=[memory.id])
+        case "disputes it":
+            claim = agent.remember("The lockfile is npm's")
+            agent.review.dispute(memory.id, claim.id)
+        case _:
+            claim = mind.remember("The registry needs a token")
+            with pytest.raises(Refused):
+                agent.review.dispute(memory.id, claim.id)
+
+    assert mind.guards.check("npm install").answer is GuardAnswer.DENY  # type: ignore[union-attr]
+    # As soon as a person says so too, the guard steps back.
+    mind.review.dispute(memory.id, claim.id)
+    assert mind.guards.check("npm install").answer is GuardAnswer.REMIND  # type: ignore[union-attr]
+
+
 def test_a_guard_steps_back_when_the_code_of_its_memory_changed(
     open_mind: Open, make_repository: Callable[..., Path]
 ) -> None:

@@ -8,7 +8,8 @@ from hivemind.context import Context, Progress, quietly
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.guard import patterns, proposals
 from hivemind.lazy import when_called
-from hivemind.model.events import Event, Fact, GuardLifted, GuardSet
+from hivemind.model.events import Event, Fact, GuardLifted, GuardSet, MemoryDisputed
+from hivemind.model.fold import filter_effective
 from hivemind.model.guard import (
     GuardAnswer,
     GuardReport,
@@ -28,6 +29,7 @@ from hivemind.model.timestamps import When, format_date, format_minute, parse_de
 from hivemind.recall.brief import mark_stale
 from hivemind.recall.session_receipts import SessionReceipts
 from hivemind.recall.unasked_hits import make_hit
+from hivemind.store import log
 from hivemind.store.projections import guards, memories, receipts, sessions
 from hivemind.text import cues
 from hivemind.text.clean import check_text
@@ -207,7 +209,7 @@ class Guards:
     def _find_doubt(self, guard: MemoryGuard, memory: Memory) -> str:
         """Return why memory is not sure of what the guard rests on; empty if it is."""
         now = self._context.now
-        if memory.status is not Status.ACTIVE:
+        if memory.status is not Status.ACTIVE and not self._is_doubted_by_agents_alone(memory):
             return f"its memory is {memory.status}"
         if memory.is_expired(now) or not memory.is_valid(now):
             return "its memory has expired" if memory.valid_from <= now else "its memory is not valid yet"
@@ -223,6 +225,19 @@ class Guards:
             if hit.is_in_doubt:
                 return "the code that its memory is about has changed; 'hivemind verify' arms it again"
         return ""
+
+    def _is_doubted_by_agents_alone(self, memory: Memory) -> bool:
+        """Whether only claims of agents dispute a memory; else saying the opposite would take a guard away."""
+        if memory.status is not Status.DISPUTED or memory.rivals:
+            return False
+        db = self._context.store.db
+        others = memories.get_all(db, memory.contradicts)
+        disputed_by_person = {
+            event.fact.against
+            for event in filter_effective(log.read_events_about(db, memory.id))
+            if isinstance(event.fact, MemoryDisputed) and event.channel.trust is Trust.HIGH
+        }
+        return all(other.trust is not Trust.HIGH and other.id not in disputed_by_person for other in others)
 
     def _find_match(self, trigger: Trigger, steps: Sequence[Observation]) -> str:
         """Return the pattern of a trigger that matches a call; empty if none does."""

@@ -113,6 +113,9 @@ class Review:
         context = self._context
         memory = context.find_memory_to_change(memory_id, everywhere=everywhere)
         against = context.find_memory_to_change(other_id, everywhere=everywhere)
+        # An agent may doubt what agents said, not set two reviewed memories against each other.
+        if context.author.channel.trust < min(memory.trust, against.trust):
+            context.require_person("a dispute between two memories of higher trust")
         return context.change(memory, verdicts.dispute(context.factory, memory, against, validate_reason(reason)))
 
     def settle(self, memory_id: str, *other_ids: str, reason: str = "", everywhere: bool = False) -> Memory:
