@@ -217,6 +217,24 @@ def test_a_guard_steps_back_when_the_code_of_its_memory_changed(
     assert mind.guards.check("make refund").answer is GuardAnswer.DENY  # type: ignore[union-attr]
 
 
+def test_an_agent_cannot_make_a_guard_stale_by_links_of_its_own(
+    open_mind: Open, make_repository: Callable[..., Path]
+) -> None:
+    root = make_repository("shop")
+    (root / "pay.py").write_text("def charge(card):\n    return card.charge(100)\n")
+    git(root, "add", ".")
+    git(root, "commit", "-m", "pay")
+    mind, agent = open_mind(root), open_mind(root, AGENT)
+    memory = mind.remember(RULE)
+    mind.guards.set(memory.id, NPM, answer="deny")
+
+    with pytest.raises(Refused):
+        agent.code.link(memory.id, ["pay.py::charge"])
+
+    own = agent.remember("Refunds are slow")
+    assert agent.code.link(own.id, ["pay.py::charge"]).anchors
+
+
 def test_the_status_names_guards_that_do_not_act_any_more(mind: Hivemind) -> None:
     memory = mind.remember(RULE)
     mind.guards.set(memory.id, NPM)

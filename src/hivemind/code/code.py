@@ -70,6 +70,9 @@ class Code:
         """Link a memory to code, in addition to its links or instead of them."""
         context, checkout = self._context, self._checkout
         target = context.find_memory_to_change(memory)
+        # Its links decide whether it is stale, and a stale memory counts less.
+        if context.author.channel.trust < target.trust:
+            context.require_person(f"linking {target.id[:8]}, which is of higher trust,")
         # Its code is elsewhere, so its fingerprint cannot be taken here.
         if not checkout.owns(target):
             raise InvalidInput(f"{target.id[:8]} does not belong to this repository; link it where it does")
