@@ -102,6 +102,32 @@ def test_a_guard_answers_the_command_that_would_lift_it(mind: Hivemind) -> None:
         assert mind.guards.judge(call(command)) is None
 
 
+HIDING = ("env -u CLAUDECODE", "CLAUDECODE=", "unset CLAUDECODE;", "env -i PATH=$PATH", "env -", "sudo env -i")
+
+
+SWITCHING = ("hivemind off", "hivemind uninstall", "echo 'memory=\"off\"' > .hivemind.toml")
+
+
+@pytest.mark.parametrize("command", [*(f"{prefix} hivemind edit ID 'We use npm'" for prefix in HIDING), *SWITCHING])
+def test_a_guard_answers_an_agent_that_passes_for_the_person_or_switches_it_off(mind: Hivemind, command: str) -> None:
+    memory = mind.remember(RULE)
+    mind.guards.set(memory.id, NPM, answer="deny")
+
+    assert mind.guards.judge(call(command)).changes_guard  # type: ignore[union-attr]
+    for innocent in ("hivemind recall 'what is CLAUDECODE'", "CLAUDECODE= pytest", "env X=1 hivemind brief"):
+        assert mind.guards.judge(call(innocent)) is None
+    mind.guards.lift(memory.id)
+    assert mind.guards.judge(call(command)) is None
+
+
+def test_a_guard_answers_an_edit_of_the_file_that_switches_it_off(mind: Hivemind) -> None:
+    memory = mind.remember(RULE)
+    mind.guards.set(memory.id, NPM, answer="deny")
+
+    assert mind.guards.judge(call(file=".hivemind.toml", diff='+memory = "off"', tool="Write")).changes_guard  # type: ignore[union-attr]
+    assert mind.guards.judge(call(file="pyproject.toml", diff="+x", tool="Write")) is None
+
+
 def test_a_command_that_changes_a_guard_is_answered_by_the_guard_it_names(mind: Hivemind) -> None:
     memory, other = mind.remember(RULE), mind.remember("The registry needs a token")
     mind.guards.set(memory.id, NPM, answer="deny")

@@ -78,6 +78,14 @@ def test_the_override_lets_the_call_pass_and_only_a_person_has_it(monkeypatch: p
     assert "permissionDecision" not in before("npm install").get("hookSpecificOutput", {})
 
 
+@pytest.mark.parametrize("command", ["CLAUDECODE= hivemind forget 3f9a", "env -i hivemind ui", "rm x > .hivemind.toml"])
+def test_a_hook_answers_an_agent_that_would_get_rid_of_a_guard(command: str) -> None:
+    guard("--answer", "deny")
+
+    assert before(command)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert before("hivemind recall deploys") == {}
+
+
 def test_a_guard_refuses_every_time_though_a_note_is_told_once() -> None:
     guard("--answer", "deny")
 

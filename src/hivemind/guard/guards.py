@@ -1,8 +1,10 @@
 """Guards: set, try on the past, list, pause and lift them, and judge a call that is about to be made."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from hivemind.agents.callers import SIGNS
 from hivemind.code import lazy_modules
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import HivemindError, InvalidInput, NotFound
@@ -31,16 +33,24 @@ from hivemind.recall.session_receipts import SessionReceipts
 from hivemind.recall.unasked_hits import make_hit
 from hivemind.store import log
 from hivemind.store.projections import guards, memories, receipts, sessions
-from hivemind.text import cues
+from hivemind.text import cues, switch
 from hivemind.text.clean import check_text
 from hivemind.text.shell_edits import find_edited_files
 
 PERSON_RULE = "only a person may do that"
-OWN_COMMANDS = Trigger(
-    commands=("hivemind guard *", "hivemind-memory guard *"),
-    exceptions=("hivemind guard --check", "hivemind-memory guard --check"),
+OWN_PROGRAMS = ("hivemind", "hivemind-memory")
+OWN_CALLS = Trigger(
+    commands=tuple(f"{program} {command}" for program in OWN_PROGRAMS for command in ("guard *", "off", "uninstall")),
+    exceptions=tuple(f"{program} guard --check" for program in OWN_PROGRAMS),
+    files=(switch.FILE,),
 )
-"""A guard that asks or refuses answers these too: an agent's shell can hide that an agent runs them."""
+"""A guard that asks or refuses answers these too, because they change guards or switch them off."""
+SIGN_VARIABLES = tuple(sign for sign, _, _ in SIGNS)
+HIDES_AGENT = re.compile(
+    rf"\b(?:{'|'.join(SIGN_VARIABLES)})=|(?:-u|unset)\b[^;&|\n]*\b(?:{'|'.join(SIGN_VARIABLES)})\b"
+    r"|\benv\s+(?:-\S+\s+)*(?:-\s|-\w*i\b|--ignore-environment\b)"
+)
+"""Takes away the variables that say that an agent runs a command: ours would take it for the person's."""
 MOST_SESSIONS = 1000
 """The newest sessions on which a trigger is tried."""
 MOST_NEAR = 20
@@ -160,7 +170,7 @@ class Guards:
         )
 
     def _list_verdicts(self, steps: Sequence[Observation]) -> Iterator[GuardVerdict]:
-        call, change = self._describe_call(steps[0]), self._find_match(OWN_COMMANDS, steps)
+        call, change = self._describe_call(steps[0]), self._find_match(OWN_CALLS, steps) or _find_hiding_command(steps)
         for guard in guards.list_guards(self._context.store.db, self._context.limit_sight()):
             pattern = self._find_match(guard.trigger, steps)
             if not (pattern or change):
@@ -182,7 +192,8 @@ class Guards:
             commands = [spelling for pattern in trigger.commands for spelling in patterns.list_spellings(pattern)]
             yield from cues.list_guard_cues(commands, trigger.files, trigger.symbols, trigger.tools)
             if guard.answer is not GuardAnswer.REMIND:
-                yield from cues.list_guard_cues(OWN_COMMANDS.commands, (), (), ())
+                hiding_commands = (f"{program} {word}" for program in OWN_PROGRAMS for word in ("env", *SIGN_VARIABLES))
+                yield from cues.list_guard_cues((*OWN_CALLS.commands, *hiding_commands), OWN_CALLS.files, (), ())
 
     def _report(self, set_guards: Iterable[MemoryGuard]) -> Iterator[GuardReport]:
         db = self._context.store.db
@@ -353,6 +364,15 @@ def _may_run(command_patterns: Sequence[str], command: str) -> bool:
     words = set(cues.split_into_words(command))
     programs = (patterns.get_program(pattern.split()) for pattern in command_patterns)
     return any("*" in program or program in words for program in programs)
+
+
+def _find_hiding_command(steps: Sequence[Observation]) -> str:
+    """Return the program of ours that a call runs without the variables that say that an agent runs it; else empty."""
+    command = next((step.command for step in steps if step.command), "")
+    if not HIDES_AGENT.search(command):
+        return ""
+    programs = {patterns.get_program(words) for chain in list_invocations(command) for words in chain}
+    return next(filter(programs.__contains__, OWN_PROGRAMS), "")
 
 
 def _runs_one_of(programs: set[str], command: str) -> bool:

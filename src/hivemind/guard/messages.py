@@ -13,7 +13,7 @@ LONGEST_RULE, LONGEST_IN_LINE = 300, 60
 def render_reason(verdict: GuardVerdict) -> str:
     """Return why a call is refused or asked about: the memory, what matched, and how the person lets it pass."""
     if verdict.changes_guard:
-        return f"This call would change a guard ({verdict.pattern}). Only the person may, in a terminal of their own."
+        return f"This call could change a guard ({verdict.pattern}). Only the person may, in a terminal of their own."
     short_id = shorten_id(verdict.memory.id)
     rule = format_field(first_line(verdict.memory.text, LONGEST_RULE))
     origin = f"memory {short_id}, guarded by {format_field(verdict.set_by)} since {format_date(verdict.set_at)}"

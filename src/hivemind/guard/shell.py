@@ -365,7 +365,8 @@ def _skip_options(name: str, words: Words) -> Words:
             valued_options = []
         elif word.startswith("-") and len(word) > 1:
             place += word in valued_options
-        elif ASSIGNMENT.match(word) and name in ("env", "sudo", "doas"):
+        elif (ASSIGNMENT.match(word) and name in ("env", "sudo", "doas")) or (word == "-" and name == "env"):
+            # ``env -`` begins with an empty environment.
             pass
         elif values:
             values -= 1
