@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hivemind import Hivemind
+from hivemind.agents.agent import get_agent
 from hivemind.errors import InvalidInput, NotFound, Refused
 from hivemind.guard.messages import render_reason
 from hivemind.model.events import GuardSet, ObservationMade
@@ -71,6 +73,67 @@ def test_files_symbols_and_tools_are_guarded_too(open_mind: Open, make_repositor
     assert mind.guards.judge(call(file="pay.py", diff=in_charge, tool="Edit"))
     in_refund = "@@ -5,2 +5,2 @@\n def refund(card):\n-    return card\n+    return None\n"
     assert mind.guards.judge(call(file="pay.py", diff=in_refund, tool="Edit")) is None
+
+
+@pytest.fixture
+def shop(make_repository: Callable[..., Path]) -> Path:
+    root = make_repository("shop")
+    (root / "pay.py").write_text("def charge(card):\n    return card\n\n\ndef refund(card):\n    return card\n")
+    for file in ("dist/app.js", "web/dist/app.js", "web/app.js"):
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_text("old\n")
+    git(root, "add", ".")
+    git(root, "commit", "-m", "shop")
+    return root
+
+
+def decode(tool: str, directory: Path, **arguments: Any) -> tuple[Observation, ...]:
+    payload = {"session_id": "s1", "cwd": str(directory), "hook_event_name": "PreToolUse", "tool_name": tool}
+    return get_agent("claude-code").parse_request("PreToolUse", {**payload, "tool_input": arguments}).steps
+
+
+@pytest.mark.parametrize(
+    ("folder", "command", "acts"),
+    [
+        ("", "sed -i s/old/new/ dist/app.js", True),
+        ("web", "sed -i s/old/new/ ../dist/app.js", True),
+        ("dist", "echo new > app.js", True),
+        ("web", "sed -i s/old/new/ dist/app.js", False),
+        ("", "cp web/app.js dist", True),
+        ("", "rm -rf dist", True),
+        ("", "rm -rf web", False),
+        ("", "git checkout -- dist/app.js", True),
+        ("", "python - <<EOF\nopen('dist/app.js', 'w').write('new')\nEOF", True),
+        ("", "cat dist/app.js > web/app.js", False),
+        ("", "echo new > DIST/App.js", True),
+    ],
+)
+def test_a_guard_on_files_reads_the_paths_of_a_command_from_its_folder(
+    open_mind: Open, shop: Path, folder: str, command: str, acts: bool
+) -> None:
+    mind = open_mind(shop)
+    mind.guards.set(mind.remember("Never edit generated files").id, Trigger(files=("dist/**",)), answer="deny")
+
+    assert bool(mind.guards.judge(decode("Bash", shop / folder, command=command))) is acts
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "acts"),
+    [
+        ("NotebookEdit", {"notebook_path": "dist/a.ipynb", "new_source": "x"}, True),
+        ("Write", {"file_path": "dist/app.js", "content": ""}, True),
+        ("delete_file", {"path": "dist/app.js"}, True),
+        ("Read", {"file_path": "dist/app.js"}, False),
+        ("str_replace_editor", {"command": "view", "path": "dist/app.js"}, False),
+    ],
+)
+def test_a_guard_on_files_knows_calls_that_change_a_file_from_those_that_read_it(
+    open_mind: Open, shop: Path, tool: str, arguments: dict[str, str], acts: bool
+) -> None:
+    mind = open_mind(shop)
+    mind.guards.set(mind.remember("Never edit generated files").id, Trigger(files=("dist/**",)), answer="deny")
+
+    assert bool(mind.guards.judge(decode(tool, shop, **arguments))) is acts
 
 
 def test_only_a_person_sets_pauses_and_lifts_a_guard(open_mind: Open, mind: Hivemind) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hivemind.text.shell_edits import find_edited_files
+from hivemind.text.shell_edits import find_edited_files, find_files_in_code
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,28 @@ from hivemind.text.shell_edits import find_edited_files
         ("cd web && rm -f dist/app.js", ["web/dist/app.js"]),
         ("scp app.js host:dist/; cp --help; grep 'rm x' notes.md", []),
         ("cat > setup.sh <<'EOF'\nrm dist/app.js\nEOF", ["setup.sh"]),
+        ("sed -i s/a/b/ src/@types/[id].tsx; echo x>a+b,c.js", ["src/@types/[id].tsx", "a+b,c.js"]),
+        ("git checkout HEAD~1 -- a.py; git -C web restore b.py; git restore --staged c.py", ["a.py", "web/b.py"]),
+        ("X=1 sed -i s/a/b/ a.py; env X=1 truncate -s 0 b.py; sudo -E dd if=c.py of=d.py", ["a.py", "b.py", "d.py"]),
+        ("bash -lc 'cd web && echo x > a.py'", ["web/a.py"]),
+        ("(cd web;rm a.py);(cd web; bash -c 'sh -c \"rm b.py\"')", ["web/a.py", "web/web/b.py"]),
+        ("for f in a.py b.py; do sed -i s/a/b/ $f; done; F=c; if true; then rm ${F}.py; fi", ["a.py", "b.py", "c.py"]),
     ],
 )
 def test_a_command_names_the_files_that_it_changes(command: str, files: list[str]) -> None:
     assert sorted(find_edited_files(command)) == sorted(files)
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("python - <<EOF\nopen('dist/app.js', 'w').write('x')\nEOF", ["dist/app.js"]),
+        ("python3 -c \"Path('dist/app.js').write_text('x')\"", ["dist/app.js"]),
+        ("node -e \"fs.writeFileSync('dist/app.js', 'x')\"", ["dist/app.js"]),
+        ("python -c \"print(open('dist/app.js').read())\"", []),
+        ("cat > make.py <<EOF\nopen('dist/app.js', 'w')\nEOF", []),
+        ("python write.py -c 'dist/app.js'", []),
+    ],
+)
+def test_a_program_in_a_command_names_the_files_that_it_may_write(command: str, files: list[str]) -> None:
+    assert find_files_in_code(command) == files

@@ -1,5 +1,6 @@
 """Guards: set, try on the past, list, pause and lift them, and judge a call that is about to be made."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -35,7 +36,7 @@ from hivemind.store import log
 from hivemind.store.projections import guards, memories, receipts, sessions
 from hivemind.text import cues, switch
 from hivemind.text.clean import check_text
-from hivemind.text.shell_edits import find_edited_files
+from hivemind.text.shell_edits import find_edited_files, find_files_in_code
 
 PERSON_RULE = "only a person may do that"
 OWN_PROGRAMS = ("hivemind", "hivemind-memory")
@@ -261,10 +262,7 @@ class Guards:
         for tool in trigger.tools:
             if any(patterns.matches_tool(tool, name) for name in tools):
                 return tool
-        diffs_by_file = {step.file: step.diff for step in steps if step.file and step.diff}
-        # What ``sed -i`` changes in a file is not known before it has run.
-        diffs_by_file |= dict.fromkeys(find_edited_files(command) if command else (), "")
-        for path, diff in ((self._context.checkout.find_path(file), diff) for file, diff in diffs_by_file.items()):
+        for path, diff in self._list_changes(steps):
             if any(patterns.matches_file(exception, path) for exception in trigger.exceptions):
                 continue
             if pattern := next((pattern for pattern in trigger.files if patterns.matches_file(pattern, path)), ""):
@@ -272,6 +270,18 @@ class Guards:
             if pattern := self._find_symbol(trigger.symbols, path, diff) if diff else "":
                 return pattern
         return ""
+
+    def _list_changes(self, steps: Sequence[Observation]) -> Iterator[tuple[str, str]]:
+        """Yield the path of each file that a call changes, and what changes in it, as far as that is known."""
+        find_path = self._context.checkout.find_path
+        for step in steps:
+            if step.file and (step.diff or patterns.CHANGING_TOOL.search(step.tool)):
+                yield find_path(step.file), step.diff
+            # What ``sed -i`` changes in a file is not known before it has run.
+            for file in (*find_edited_files(step.command), *find_files_in_code(step.command)) if step.command else ():
+                path = find_path(os.path.join(step.directory, file))
+                # Whatever lies in a folder that is removed or copied to is changed too.
+                yield f"{path}/" if (self._context.checkout.root / path).is_dir() else path, ""
 
     def _find_symbol(self, symbols: Sequence[str], path: str, diff: str) -> str:
         """Return the symbol of a trigger that an edit changes."""

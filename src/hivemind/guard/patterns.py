@@ -46,6 +46,9 @@ VERSION_OF_PACKAGE = re.compile(r"(?<=\w)@(?:[\d^~v][\w.^~-]*|latest|next)\Z")
 """What follows the name of a package: ``npm install react@18``."""
 PLACEHOLDER = re.compile(r"<[^<>]+>")
 """What people write for any argument: ``npm install <package>``."""
+CHANGING_TOOL = re.compile(r"write|create|edit(?!or|_tool)|delete|remove|rename", re.IGNORECASE)
+"""In the name of a tool that changes the file it is given; some calls have no diff, as of a notebook. An editor also
+reads files."""
 OPTION_WITH_VALUE = re.compile(r"(-[A-Za-z])[^A-Za-z-].*", re.DOTALL)
 """A short option with its value: ``-i.bak``."""
 
@@ -190,7 +193,11 @@ def matches_tool(pattern: str, tool: str) -> bool:
 
 
 def matches_file(pattern: str, path: str) -> bool:
-    """Whether a path from the top of the repository matches a glob; one without a slash matches in any folder."""
+    """Whether a path from the top of the repository matches a glob; one without a slash matches in any folder.
+
+    Whatever the case: on macOS and Windows a file has its name in any.
+    """
+    pattern, path = pattern.lower(), path.lower()
     if "/" not in pattern:
         return any(fnmatchcase(part, pattern) for part in PurePosixPath(path).parts)
     expression = re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*\*", ".*").replace(r"\*", "[^/]*")

@@ -127,7 +127,8 @@ def list_guard_cues(
         )
         yield from (f"{GUARDED_COMMAND}{program}", f"{GUARDED_COMMAND}{program} {first_word}")
     for path in (*files, *(symbol.partition("::")[0] for symbol in symbols)):
-        plain_parts = list(takewhile(lambda part: not _is_glob(part), path.split("/")))
+        # In lower case: on some systems a file has its name in any.
+        plain_parts = list(takewhile(lambda part: not _is_glob(part), path.lower().split("/")))
         yield f"{GUARDED_FILE}{'/'.join(plain_parts) or ANY}"
     for tool in tools:
         yield f"{GUARDED_TOOL}{ANY if _is_glob(tool) else tool.lower()}"
@@ -143,7 +144,7 @@ def list_guardable_cues(commands: Iterable[str], paths: Iterable[str], tools: It
     if words:
         yield from (f"{GUARDED_COMMAND}{word}" for word in (*islice(words, MOST_GUARD_WORDS), ANY))
     for path in paths:
-        parts = path.split("/")
+        parts = path.lower().split("/")
         keys = [*parts, *("/".join(parts[:count]) for count in range(2, len(parts) + 1)), ANY]
         yield from (f"{GUARDED_FILE}{key}" for key in keys)
     yield from (f"{GUARDED_TOOL}{key}" for tool in tools for key in (tool.lower(), ANY))

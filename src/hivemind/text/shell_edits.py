@@ -1,4 +1,4 @@
-"""The files that a command line changes and names: by `sed -i`, redirections, `git apply`, `mv`, `cp`, `rm`.
+"""The files that a command line changes and names: by `sed -i`, redirections, `git apply`, `git restore`, `mv`, `rm`.
 
 Light imports only: a hook runs this before every command. It is no shell: what it does not understand names no file.
 """
@@ -8,19 +8,32 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-TRIGGERS = ("sed ", "perl ", ">", "tee ", "apply", "patch", "mv ", "cp ", "rm ")
+TRIGGERS = (
+    *("sed ", "perl ", ">", "tee ", "apply", "patch", "mv ", "cp ", "rm ", "ln ", "touch ", "truncate ", "unlink "),
+    *("shred ", "dd ", "checkout ", "restore "),
+)
 """Without one of these a command is not looked at further."""
 LONGEST_COMMAND = 20_000
 MOST_FILES = 20
+DEEPEST = 3
+"""Scripts inside scripts: `bash -c "…"`."""
 HERE_DOCUMENT = r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(?:.*?\n)??[ \t]*\2[ \t]*(?=\n|\Z)"
 PATCH_TARGET = r"^(?:\+\+\+ b/|--- a/|\*\*\* (?:Update|Delete|Add) File: )([^\t\n]+)"
 """A file in the text of a patch that a here-document hands to `git apply` or `patch`."""
-SEPARATORS = frozenset((";", "&&", "||", "|", "&", "(", ")", "\n"))
+SIGN = r"&>>|&>|>>|>\||<<<|<<|<>|[<>]&|[<>]|[;&|()]+"
+SEPARATOR = r"[;&|()]+"
 REDIRECTIONS = frozenset((">", ">>", ">|", "&>", "&>>"))
 INPUTS = frozenset(("<", "<<<", "<>"))
+BEFORE_PROGRAM = r"sudo|env|command|nohup|time|do|then|else|if|while|!|\{|[A-Za-z_]\w*=.*"
+"""Words before the program that a command runs."""
+SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
 IN_PLACE = r"-\w*i\S*|--in-place\S*"
 SCRIPT_OPTION = r"-\w*[ef]|--(?:expression|file)\b"
 """Begins an option of `sed` or `perl` with a script; without any, the first argument of `sed` is the script."""
+CODE = r"\b(?:python[\d.]*|node|ruby|perl|php)(?:\s+-\w*)*?\s+(?:-\w*[cer]\b|<<)"
+"""Runs a program that stands in the command itself."""
+WRITES = r"\bopen\([^)]*,\s*(?:mode=)?['\"][wax+r]b?\+?|\b(?:write|unlink|remove|rename|rmtree|truncate|copy|move)"
+PATH_IN_CODE = r"['\"]([\w@+\[\]-]*[./][\w@+\[\]./-]*)['\"]"
 
 
 def find_edited_files(command: str) -> list[str]:
@@ -29,21 +42,64 @@ def find_edited_files(command: str) -> list[str]:
         return []
     is_patch = re.search(r"\b(?:git\s+apply|patch)\b", command) is not None
     files = re.findall(PATCH_TARGET, command, re.MULTILINE) if is_patch else []
-    # The text of a here-document is no command.
-    plain_command = re.sub(HERE_DOCUMENT, r" \3\n", command, flags=re.DOTALL)
-    files += _find_changed_files(_split(plain_command))
+    files += _find_changed_files(command, "", 0)
     return [*dict.fromkeys(file for file in files if file and not file.startswith(("-", "/dev/", "$", "&")))][
         :MOST_FILES
     ]
 
 
-def _find_changed_files(commands: Iterable[list[str]]) -> Iterator[str]:
+def find_files_in_code(command: str) -> list[str]:
+    """Return the files that a program in a command line names, if it writes any: `python -c`, `node <<EOF`."""
+    if len(command) > LONGEST_COMMAND or not re.search(CODE, command) or not re.search(WRITES, command):
+        return []
+    return [*dict.fromkeys(re.findall(PATH_IN_CODE, command))][:MOST_FILES]
+
+
+def _find_changed_files(command: str, folder: str, depth: int) -> Iterator[str]:
     """Yield the files that simple commands change, in the folders to which `cd` goes before."""
-    folder = ""
-    for words in commands:
-        if words[:1] == ["cd"]:
+    variables: dict[str, str] = {}
+    # The text of a here-document is no command.
+    for written_words in _split(re.sub(HERE_DOCUMENT, r" \3\n", command, flags=re.DOTALL)):
+        words = _expand(written_words, variables)
+        variables |= dict(word.split("=", 1) for word in words if re.match(r"[A-Za-z_]\w*=", word))
+        if words[:1] == ["for"] and words[2:3] == ["in"]:
+            variables[words[1]] = " ".join(words[3:])
+        words = _leave_out_words_before_program(words)
+        if words[:1] in (["cd"], ["pushd"]):
             folder = posixpath.join(folder, *words[1:2])
-        yield from (posixpath.normpath(posixpath.join(folder, file)) for file in _find_targets(words) if file)
+        elif words[:1] == ["git"] and words[1:2] == ["-C"] and len(words) > 3:
+            yield from _join(posixpath.join(folder, words[2]), _find_targets(["git", *words[3:]]))
+        elif words and words[0].rpartition("/")[2] in SHELLS and depth < DEEPEST:
+            for script in _find_script(words):
+                yield from _find_changed_files(script, folder, depth + 1)
+        yield from _join(folder, _find_targets(words))
+
+
+def _join(folder: str, files: Iterable[str]) -> Iterator[str]:
+    return (posixpath.normpath(posixpath.join(folder, file)) for file in files if file)
+
+
+def _expand(words: list[str], variables: dict[str, str]) -> list[str]:
+    """Put the values of variables that the command line itself sets into the words."""
+
+    def look_up(match: re.Match[str]) -> str:
+        return variables.get(match[1], match[0])
+
+    # A value may be several words, as in a loop over files.
+    texts = ((word, re.sub(r"\$\{?(\w+)\}?", look_up, word) if "$" in word else word) for word in words)
+    return [part for word, text in texts for part in ([text] if text == word else text.split())]
+
+
+def _leave_out_words_before_program(words: list[str]) -> list[str]:
+    place = 0
+    while place < len(words) and (re.fullmatch(BEFORE_PROGRAM, words[place]) or (place and words[place][0:1] == "-")):
+        place += 1
+    return words[place:]
+
+
+def _find_script(words: list[str]) -> list[str]:
+    """Return the script that a shell is given as an argument, if there is one."""
+    return [script for option, script in pairwise(words) if re.fullmatch(r"-\w*c", option)][:1]
 
 
 def _split(command: str) -> Iterator[list[str]]:
@@ -53,29 +109,40 @@ def _split(command: str) -> Iterator[list[str]]:
 
     lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.commenters = ""
+    # Else a word ends at each of @ + , : [ ].
+    lexer.whitespace_split = True
     try:
         words = list(lexer)
     except ValueError:
         return
     simple_command: list[str] = []
     for word in [*words, ";"]:
-        if word in SEPARATORS:
-            yield simple_command
-            simple_command = []
-        else:
-            simple_command.append(word)
+        # Signs without white space between them come as one word: `;(`.
+        for part in re.findall(SIGN, word) if re.fullmatch(r"[;&|()<>]+", word) else [word]:
+            if re.fullmatch(SEPARATOR, part):
+                yield simple_command
+                simple_command = []
+            else:
+                simple_command.append(part)
 
 
 def _find_targets(words: list[str]) -> Iterator[str]:
-    program, *arguments = _leave_out_redirections(words[words[:1] == ["sudo"] :]) or [""]
+    program, *arguments = _leave_out_redirections(words) or [""]
     yield from (file for sign, file in pairwise(words) if sign in REDIRECTIONS)
     program = program.rpartition("/")[2]
     files = [word for word in arguments if not word.startswith("-")]
-    if program == "git" and files[:1] in (["mv"], ["rm"]):
+    if program == "git" and files[:1] in (["mv"], ["rm"], ["checkout"], ["restore"]):
         program, *files = files
-    if program in ("tee", "rm"):
+        files = arguments[arguments.index("--") + 1 :] if "--" in arguments else files
+    if program == "restore" and "--staged" in arguments:
+        return
+    if program in ("tee", "rm", "checkout", "restore", "touch", "unlink", "shred"):
         yield from files
-    elif program in ("mv", "cp"):
+    elif program == "truncate":
+        yield from files[-1:]
+    elif program == "dd":
+        yield from (file[len("of=") :] for file in files if file.startswith("of="))
+    elif program in ("mv", "cp", "ln"):
         yield from files[:-1] if program == "mv" else ()
         # Into a folder a file goes under its own name.
         yield from (
