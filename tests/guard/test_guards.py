@@ -136,6 +136,22 @@ def test_a_guard_on_files_knows_calls_that_change_a_file_from_those_that_read_it
     assert bool(mind.guards.judge(decode(tool, shop, **arguments))) is acts
 
 
+def test_a_guard_on_a_symbol_sees_a_file_that_is_written_anew_and_a_replacement_everywhere(
+    open_mind: Open, shop: Path
+) -> None:
+    mind = open_mind(shop)
+    mind.guards.set(mind.remember("charge is audited").id, Trigger(symbols=("pay.py::charge",)), answer="ask")
+    source = (shop / "pay.py").read_text()
+    new_charge = source.replace("return card", "return None", 1)
+    new_refund = "return None".join(source.rsplit("return card", 1))
+
+    for content, acts in ((new_charge, True), ("import os\n", True), (new_refund, False)):
+        assert bool(mind.guards.judge(decode("Write", shop, file_path="pay.py", content=content))) is acts
+    for old, acts in (("card", True), ("charge", True), ("refund", False)):
+        edit = {"file_path": "pay.py", "old_string": old, "new_string": "x", "replace_all": True}
+        assert bool(mind.guards.judge(decode("Edit", shop, **edit))) is acts
+
+
 def test_only_a_person_sets_pauses_and_lifts_a_guard(open_mind: Open, mind: Hivemind) -> None:
     memory = mind.remember(RULE)
     mind.guards.set(memory.id, NPM)

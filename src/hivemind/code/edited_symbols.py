@@ -1,5 +1,6 @@
 """Find the symbols that edits change, by the lines of their diffs, and those at given lines."""
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
@@ -13,6 +14,9 @@ _T = TypeVar("_T")
 MAX_CANDIDATES = 5
 """Maximum number of symbols for one link: overloads, or the symbols that its lines touch."""
 
+MAX_REPLACEMENTS = 100
+"""Places of a file that an edit changes at once; at more of them it is unclear what it changes."""
+
 _CHANGED_LINE = re.compile(r"^[+-]", re.MULTILINE)
 """The sign of a line in a diff that an edit adds or removes."""
 
@@ -23,14 +27,24 @@ def find_edited_names(index: CodeIndex, path: str, diffs: Sequence[str]) -> froz
     symbols = index.read_symbols(path) if file else []
     if not file or not symbols:
         return None
+    diffs = [_compare_with_file(diff, file[1]) for diff in diffs]
     # Turned round first: before an edit the file still has the lines that the edit removes.
     backwards = [_CHANGED_LINE.sub(lambda sign: "-" if sign[0] == "+" else "+", diff) for diff in diffs]
-    for directed_diffs in (backwards, diffs):
-        places = [*_find_changed_places(directed_diffs, file[1])]
+    # An edit that is still to be made changes all places that have its lines, or it would say which.
+    for directed_diffs, most_places in ((backwards, 1), (diffs, 1), (backwards, MAX_REPLACEMENTS)):
+        places = [*_find_changed_places(directed_diffs, file[1], most_places)]
         if places:
             edited_symbols = _find_at_places(symbols, file[1], places)
             return frozenset(symbol.qualified for symbol in edited_symbols) - {""}
     return None
+
+
+def _compare_with_file(diff: str, source: bytes) -> str:
+    """Return a diff that brings the whole new content of a file as one from what the file has now, if that differs."""
+    _, is_whole, added_lines = diff.partition("\n@@ -0,0 ")
+    text = source.decode("utf-8", "replace").splitlines()
+    new_text = [line[1:] for line in added_lines.splitlines()[1:]]
+    return "\n".join(difflib.unified_diff(text, new_text, lineterm="")) if is_whole and new_text != text else diff
 
 
 def find_edited_symbols(symbols: Sequence[Symbol], source: bytes, diffs: Iterable[str]) -> list[Symbol]:
@@ -69,25 +83,29 @@ def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _find_changed_places(diffs: Iterable[str], source: bytes) -> Iterator[ChangedPlace]:
-    """Yield where unified diffs changed a text, for each hunk that occurs in it exactly once."""
+def _find_changed_places(diffs: Iterable[str], source: bytes, most_places: int = 1) -> Iterator[ChangedPlace]:
+    """Yield where unified diffs changed a text, for each hunk that occurs in it, and not more often than this."""
     text = source.decode("utf-8", "replace")
     for hunk in (hunk for diff in diffs for hunk in re.split(r"^@@.*\n?", diff, flags=re.MULTILINE)[1:]):
         lines = [line for line in hunk.splitlines() if line[:1] in ("+", "-", " ", "")]
         block = "\n".join(line[1:] for line in lines if line[:1] != "-")
         # The line numbers of the hunk are not used: the text may have changed since.
-        if not block.strip() or text.count(block) != 1:
-            continue
-        next_line = text.count("\n", 0, text.index(block)) + 1
-        changed_lines, missing_places = [], []
-        for line in lines:
-            if line[:1] == "-" and line[1:].strip():
-                missing_places.append(ChangedPlace(next_line - 1, line[1:]))
-            elif line[:1] == "+" and line[1:].strip():
-                changed_lines.append(ChangedPlace(next_line))
-            next_line += line[:1] != "-"
-        # Beside lines that were replaced, missing ones say nothing more.
-        yield from changed_lines or missing_places[:1]
+        starts = [match.start() for match in re.finditer(re.escape(block), text)] if block.strip() else []
+        for start in starts if len(starts) <= most_places else ():
+            yield from _find_changed_lines(lines, text.count("\n", 0, start) + 1)
+
+
+def _find_changed_lines(lines: Iterable[str], next_line: int) -> Iterator[ChangedPlace]:
+    """Yield where the lines of a hunk changed a text that has them from this line on."""
+    changed_lines, missing_places = [], []
+    for line in lines:
+        if line[:1] == "-" and line[1:].strip():
+            missing_places.append(ChangedPlace(next_line - 1, line[1:]))
+        elif line[:1] == "+" and line[1:].strip():
+            changed_lines.append(ChangedPlace(next_line))
+        next_line += line[:1] != "-"
+    # Beside lines that were replaced, missing ones say nothing more.
+    yield from changed_lines or missing_places[:1]
 
 
 def find_at_lines(symbols: list[Symbol], first: int, last: int) -> list[Symbol]:
