@@ -139,6 +139,16 @@ def test_a_guard_on_files_acts_before_an_edit(project: Path) -> None:
     assert before("sed -n s/old/new/p dist/app.js") == {}
 
 
+def test_a_guard_acts_on_long_calls_too(project: Path) -> None:
+    guard("--answer", "deny", "--command", "npm", "--file", "dist/**")
+    text = " ".join(f"word{number}" for number in range(3_000))
+    change = {"file_path": str(project / "dist" / "app.js"), "content": text * 60}
+
+    assert before("", tool_name="Write", tool_input=change)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    for command in (f"cat > notes.md <<EOF\n{text}\nEOF\nnpm ci", f"cat > dist/app.js <<EOF\n{text}\nEOF"):
+        assert before(command)["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
 def test_a_reminder_is_told_once_in_a_session() -> None:
     guard("--command", "make deploy", "--answer", "remind", text="Friday is not a day for deployments")
 

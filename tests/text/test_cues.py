@@ -49,6 +49,18 @@ def test_the_cue_file_finds_what_was_written_and_nothing_else_until_it_is_discar
     assert cues.find_hits(home, root, "s1", ["c command7"]) is None
 
 
+@pytest.mark.parametrize("left", [0, 9, 16 + 8 + 3])
+def test_a_cue_file_that_a_power_cut_left_in_part_counts_as_missing(tmp_path: Path, left: int) -> None:
+    home, root = str(tmp_path), "/somewhere"
+    cues.write_file(home, root, ["c npm", "c make"])
+    (file,) = (tmp_path / cues.FOLDER).iterdir()
+
+    file.write_bytes(file.read_bytes()[:left])
+
+    assert cues.find_hits(home, root, "s1", ["c npm"]) is None
+    assert not cues.has_file(home, root)
+
+
 def test_a_file_outside_the_working_tree_has_no_cue(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     inside = f'{{"cwd": "{tmp_path}", "tool_input": {{"file_path": "a.py"}}}}'

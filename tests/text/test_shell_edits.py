@@ -16,6 +16,8 @@ from hivemind.text.shell_edits import find_edited_files, find_files_in_code
         ("cd web && rm -f dist/app.js", ["web/dist/app.js"]),
         ("scp app.js host:dist/; cp --help; grep 'rm x' notes.md", []),
         ("cat > setup.sh <<'EOF'\nrm dist/app.js\nEOF", ["setup.sh"]),
+        (f"cat > a.py <<'EOF' && rm b.py\n{'rm x  ' * 20_000}\nEOF\nrm c.py", ["a.py", "b.py", "c.py"]),
+        ("cat <<A <<-B > a.py\nrm x\nA\nrm y\n\tB\necho $((1<<n)) > b.py\nrm c.py", ["a.py", "b.py", "c.py"]),
         ("sed -i s/a/b/ src/@types/[id].tsx; echo x>a+b,c.js", ["src/@types/[id].tsx", "a+b,c.js"]),
         ("git checkout HEAD~1 -- a.py; git -C web restore b.py; git restore --staged c.py", ["a.py", "web/b.py"]),
         ("X=1 sed -i s/a/b/ a.py; env X=1 truncate -s 0 b.py; sudo -E dd if=c.py of=d.py", ["a.py", "b.py", "d.py"]),

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-LONGEST_PAYLOAD = 1 << 18
-"""Characters; a longer payload is a large output, and reading it would cost more than it is worth."""
+LONGEST_PAYLOAD, LONGEST_CALL = 1 << 18, 1 << 22
+"""Characters; a longer payload is a large output, and reading it would cost more than it is worth. Before a call there
+is no output yet, and a guard may concern the large file that the agent writes."""
 DEEPEST = 6
 """How deep fields of a call are nested at most."""
 REMEMBERED, FIXED = "remembered", "fixed"
@@ -62,7 +63,8 @@ def _compare_runs(home: str, session: str, runs: list[str]) -> bool:
 
 def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[str]] | None:
     """Return the working tree, session and cues of the tool call in a payload; None if it is not one we can read."""
-    if len(payload) > LONGEST_PAYLOAD:
+    is_after = event in callers.AFTER_CALL_EVENTS
+    if len(payload) > (LONGEST_CALL if event in callers.BEFORE_CALL_EVENTS else LONGEST_PAYLOAD):
         return None
     # Here, because a hook at any other event does not need it.
     import json
@@ -79,7 +81,6 @@ def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[st
         return None
     root = cues.find_root(directory)
     session = next((text for field in callers.SESSION_FIELDS for name, text, _ in strings if name == field), "")
-    is_after = event in callers.AFTER_CALL_EVENTS
     # After a call, agents that heard about the file before it hear no more of it.
     has_files = not is_after or agent not in callers.HEAR_BEFORE_CALLS
     call_cues = list(_list_file_cues(strings, directory, root)) if has_files else []

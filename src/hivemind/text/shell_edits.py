@@ -14,10 +14,11 @@ TRIGGERS = (
 )
 """Without one of these a command is not looked at further."""
 LONGEST_COMMAND = 20_000
+"""Characters without here-documents."""
 MOST_FILES = 20
 DEEPEST = 3
 """Scripts inside scripts: `bash -c "…"`."""
-HERE_DOCUMENT = r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(?:.*?\n)??[ \t]*\2[ \t]*(?=\n|\Z)"
+HERE_DOCUMENT = r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_]\w*)\1"
 PATCH_TARGET = r"^(?:\+\+\+ b/|--- a/|\*\*\* (?:Update|Delete|Add) File: )([^\t\n]+)"
 """A file in the text of a patch that a here-document hands to `git apply` or `patch`."""
 SIGN = r"&>>|&>|>>|>\||<<<|<<|<>|[<>]&|[<>]|[;&|()]+"
@@ -32,13 +33,13 @@ SCRIPT_OPTION = r"-\w*[ef]|--(?:expression|file)\b"
 """Begins an option of `sed` or `perl` with a script; without any, the first argument of `sed` is the script."""
 CODE = r"\b(?:python[\d.]*|node|ruby|perl|php)(?:\s+-\w*)*?\s+(?:-\w*[cer]\b|<<)"
 """Runs a program that stands in the command itself."""
-WRITES = r"\bopen\([^)]*,\s*(?:mode=)?['\"][wax+r]b?\+?|\b(?:write|unlink|remove|rename|rmtree|truncate|copy|move)"
+WRITES = r"\bopen\([^)\n]{0,200},\s*(?:mode=)?['\"][wax+r]b?\+?|\b(?:write|unlink|remove|rename|rmtree|truncate|copy|move)"
 PATH_IN_CODE = r"['\"]([\w@+\[\]-]*[./][\w@+\[\]./-]*)['\"]"
 
 
 def find_edited_files(command: str) -> list[str]:
     """Return the files that a command line is about to change and names, as it writes them."""
-    if not any(trigger in command for trigger in TRIGGERS) or len(command) > LONGEST_COMMAND:
+    if not any(trigger in command for trigger in TRIGGERS):
         return []
     is_patch = re.search(r"\b(?:git\s+apply|patch)\b", command) is not None
     files = re.findall(PATCH_TARGET, command, re.MULTILINE) if is_patch else []
@@ -50,7 +51,7 @@ def find_edited_files(command: str) -> list[str]:
 
 def find_files_in_code(command: str) -> list[str]:
     """Return the files that a program in a command line names, if it writes any: `python -c`, `node <<EOF`."""
-    if len(command) > LONGEST_COMMAND or not re.search(CODE, command) or not re.search(WRITES, command):
+    if not re.search(CODE, command) or not re.search(WRITES, command):
         return []
     return [*dict.fromkeys(re.findall(PATH_IN_CODE, command))][:MOST_FILES]
 
@@ -58,8 +59,7 @@ def find_files_in_code(command: str) -> list[str]:
 def _find_changed_files(command: str, folder: str, depth: int) -> Iterator[str]:
     """Yield the files that simple commands change, in the folders to which `cd` goes before."""
     variables: dict[str, str] = {}
-    # The text of a here-document is no command.
-    for written_words in _split(re.sub(HERE_DOCUMENT, r" \3\n", command, flags=re.DOTALL)):
+    for written_words in _split(_leave_out_here_documents(command)):
         words = _expand(written_words, variables)
         variables |= dict(word.split("=", 1) for word in words if re.match(r"[A-Za-z_]\w*=", word))
         if words[:1] == ["for"] and words[2:3] == ["in"]:
@@ -73,6 +73,21 @@ def _find_changed_files(command: str, folder: str, depth: int) -> Iterator[str]:
             for script in _find_script(words):
                 yield from _find_changed_files(script, folder, depth + 1)
         yield from _join(folder, _find_targets(words))
+
+
+def _leave_out_here_documents(command: str) -> str:
+    """Leave out the texts of here-documents, which are no commands."""
+    lines = command.split("\n")
+    marks = {line.strip() for line in lines}
+    kept_lines, waiting_marks = list[str](), list[str]()
+    for line in lines:
+        if waiting_marks:
+            waiting_marks = waiting_marks[line.strip() == waiting_marks[0] :]
+            continue
+        # Without an end it is something else, such as ``1 << n``.
+        waiting_marks = [mark for _, mark in re.findall(HERE_DOCUMENT, line) if mark in marks]
+        kept_lines.append(re.sub(HERE_DOCUMENT, " ", line) if waiting_marks else line)
+    return "\n".join(kept_lines)
 
 
 def _join(folder: str, files: Iterable[str]) -> Iterator[str]:
@@ -107,6 +122,8 @@ def _split(command: str) -> Iterator[list[str]]:
     # Here, because few commands get this far, and a hook pays for each import.
     import shlex
 
+    if len(command) > LONGEST_COMMAND:
+        return
     lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.commenters = ""
     # Else a word ends at each of @ + , : [ ].
