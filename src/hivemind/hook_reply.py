@@ -1,11 +1,13 @@
 """The reply of a hook to the agent that ran it."""
 
 import importlib
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hivemind import background
 from hivemind.agents.agent import HookRequest, get_agent
@@ -57,7 +59,7 @@ def answer(
     another process.
     """
     caller = get_agent(agent)
-    fields = parse_json(payload)
+    fields = _parse(payload)
     # Where the command line names no event that takes an answer, the payload may.
     event = event if event in caller.answers else str(fields.get("hook_event_name") or "")
     if event not in caller.answers:
@@ -93,6 +95,15 @@ def answer(
         if mind.has_work_left:
             background.start(*CATCH_UP, home=home)
         return reply
+
+
+def _parse(payload: str) -> Any:
+    """Parse a payload; half a character, as in an emoji that was cut, becomes a question mark."""
+    fields = parse_json(payload)
+    if "\\ud" in payload or "\\uD" in payload:
+        # Neither the store nor a pipe takes it.
+        return parse_json(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
+    return fields
 
 
 def load_modules_and_model() -> None:

@@ -149,6 +149,14 @@ def test_a_guard_acts_on_long_calls_too(project: Path) -> None:
         assert before(command)["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 
+def test_half_a_character_in_a_call_or_a_prompt_changes_no_answer() -> None:
+    guard("--answer", "deny")
+
+    assert before("npm install # \ud83d")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    prompt = "Do we use pnpm or npm? \ud83d\ude00 \ud83d"
+    assert RULE in run_hook("claude-code", "UserPromptSubmit", session_id="s2", prompt=prompt)
+
+
 def test_a_reminder_is_told_once_in_a_session() -> None:
     guard("--command", "make deploy", "--answer", "remind", text="Friday is not a day for deployments")
 

@@ -36,7 +36,7 @@ def test_a_command_names_the_files_that_it_changes(command: str, files: list[str
         ("python - <<EOF\nopen('dist/app.js', 'w').write('x')\nEOF", ["dist/app.js"]),
         ("python3 -c \"Path('dist/app.js').write_text('x')\"", ["dist/app.js"]),
         ("node -e \"fs.writeFileSync('dist/app.js', 'x')\"", ["dist/app.js"]),
-        ("python -c \"print(open('dist/app.js').read())\"", []),
+        ("python -c \"print(open('dist/app.js', 'r').read())\"", []),
         ("cat > make.py <<EOF\nopen('dist/app.js', 'w')\nEOF", []),
         ("python write.py -c 'dist/app.js'", []),
     ],

@@ -33,7 +33,10 @@ SCRIPT_OPTION = r"-\w*[ef]|--(?:expression|file)\b"
 """Begins an option of `sed` or `perl` with a script; without any, the first argument of `sed` is the script."""
 CODE = r"\b(?:python[\d.]*|node|ruby|perl|php)(?:\s+-\w*)*?\s+(?:-\w*[cer]\b|<<)"
 """Runs a program that stands in the command itself."""
-WRITES = r"\bopen\([^)\n]{0,200},\s*(?:mode=)?['\"][wax+r]b?\+?|\b(?:write|unlink|remove|rename|rmtree|truncate|copy|move)"
+WRITES = (
+    r"\bopen\([^)\n]{0,200},\s*(?:mode=)?['\"](?:[wax]|rb?\+)"
+    r"|\b(?:write|unlink|remove|rename|rmtree|truncate|copy|move)"
+)
 PATH_IN_CODE = r"['\"]([\w@+\[\]-]*[./][\w@+\[\]./-]*)['\"]"
 
 
