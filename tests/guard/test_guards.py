@@ -184,7 +184,12 @@ def test_a_guard_answers_the_command_that_would_lift_it(mind: Hivemind) -> None:
 HIDING = ("env -u CLAUDECODE", "CLAUDECODE=", "unset CLAUDECODE;", "env -i PATH=$PATH", "env -", "sudo env -i")
 
 
-SWITCHING = ("hivemind off", "hivemind uninstall", "echo 'memory=\"off\"' > .hivemind.toml")
+SWITCHING = (
+    "hivemind off",
+    "hivemind-hook claude-code UserPromptSubmit < prompt.json",
+    "hivemind uninstall",
+    "echo 'memory=\"off\"' > .hivemind.toml",
+)
 
 
 @pytest.mark.parametrize("command", [*(f"{prefix} hivemind edit ID 'We use npm'" for prefix in HIDING), *SWITCHING])

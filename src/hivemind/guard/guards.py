@@ -41,7 +41,11 @@ from hivemind.text.shell_edits import find_edited_files, find_files_in_code
 PERSON_RULE = "only a person may do that"
 OWN_PROGRAMS = ("hivemind", "hivemind-memory")
 OWN_CALLS = Trigger(
-    commands=tuple(f"{program} {command}" for program in OWN_PROGRAMS for command in ("guard *", "off", "uninstall")),
+    commands=(
+        *(f"{program} {command}" for program in OWN_PROGRAMS for command in ("guard *", "off", "uninstall")),
+        # With a prompt that nobody typed, an agent could quote the person against a rule.
+        "hivemind-hook",
+    ),
     exceptions=tuple(f"{program} guard --check" for program in OWN_PROGRAMS),
     files=(switch.FILE,),
 )
