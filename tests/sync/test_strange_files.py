@@ -1,5 +1,6 @@
 """Files of a shared folder that no machine of the person wrote: never waited for, never read whole, never followed."""
 
+import json
 import os
 import shutil
 import signal
@@ -194,7 +195,7 @@ def test_nothing_is_written_through_a_link_to_another_folder(
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-@pytest.mark.parametrize("damage", ["lost", "cut", "foreign", "a folder in its place", "all lost"])
+@pytest.mark.parametrize("damage", ["lost", "cut", "foreign", "half a character", "a folder in its place", "all lost"])
 def test_any_machine_repairs_the_file_of_a_key(
     machines: tuple[Hivemind, Hivemind], machine: Machines, folder: Path, damage: str
 ) -> None:
@@ -210,6 +211,9 @@ def test_any_machine_repairs_the_file_of_a_key(
             epoch.write_bytes(whole[: len(whole) // 2])
         case "foreign":
             epoch.write_bytes(b'{"for": {}, "previous": "00"}')
+        case "half a character":
+            values = json.loads(whole)
+            epoch.write_text(json.dumps({**values, "proofs": dict.fromkeys(values["proofs"], "\ud83d")}))
         case _:
             epoch.unlink()
             make_folder(epoch)

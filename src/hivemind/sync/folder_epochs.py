@@ -69,7 +69,9 @@ class EpochFile:
 
     def shows_knowledge_of(self, epoch: Epoch) -> bool:
         """Whether its writer knew the secret of an epoch."""
-        return hmac.compare_digest(_prove(epoch, self.body).encode(), str(self.proofs.get(epoch.name)).encode())
+        # Somebody else may have written anything into the file, also text that cannot be encoded.
+        proof = str(self.proofs.get(epoch.name)).encode("utf-8", "replace")
+        return hmac.compare_digest(_prove(epoch, self.body).encode(), proof)
 
     def open_for(self, state: DeviceState) -> Epoch | None:
         """Return the epoch, if its secret was sealed for this device."""
