@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -137,6 +138,42 @@ def test_a_guard_on_files_acts_before_an_edit(project: Path) -> None:
     assert edit("README.md") == {}
     assert before("sed -i s/old/new/ dist/app.js")["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert before("sed -n s/old/new/p dist/app.js") == {}
+
+
+@pytest.mark.parametrize(
+    ("agent", "event", "tool", "arguments"),
+    [
+        ("codex", "PreToolUse", "Bash", {"command": "echo new > app.js", "workdir": "ROOT/dist"}),
+        ("gemini", "BeforeTool", "run_shell_command", {"command": "echo new > app.js", "directory": "dist"}),
+        (
+            "codex",
+            "PreToolUse",
+            "apply_patch",
+            {"input": "*** Begin Patch\n*** Delete File: dist/app.js\n*** End Patch"},
+        ),
+        ("claude-code", "PreToolUse", "Bash", {"command": "echo new > ROOT/dist/app.js", "cwd": "/", "directory": "/"}),
+        ("cline", "PreToolUse", "replace_in_file", {"path": "dist/app.js", "diff": "<<<<"}),
+        ("cursor", "preToolUse", "Write", {"file_path": "ROOT/dist/app.js", "contents": "new"}),
+    ],
+)
+def test_a_guard_on_files_reads_where_each_agents_call_works(
+    agent: str, event: str, tool: str, arguments: dict[str, str], project: Path
+) -> None:
+    guard("--answer", "deny", text="Never edit generated files in `dist/`")
+    (project / "dist").mkdir()
+    values = {name: value.replace("ROOT", str(project)) for name, value in arguments.items()}
+    call: dict[str, Any] = {"tool_name": tool, "tool_input": values}
+    if agent == "cline":
+        call = {"hookName": "tool_call", "taskId": "t1", "preToolUse": {"toolName": tool, "parameters": values}}
+    # First, as a client may write it.
+    payload = {**call, "session_id": "s1", "hook_event_name": event}
+    place = {"cline": "workspaceRoots", "cursor": "workspace_roots"}.get(agent, "cwd")
+    payload[place] = [str(project)] if agent in ("cline", "cursor") else str(project)
+
+    command = [sys.executable, "-m", "hivemind.entrypoints.hook", agent, event]
+    reply = subprocess.run(command, input=json.dumps(payload), capture_output=True, text=True, check=True).stdout
+
+    assert re.search(r'"deny"|"cancel": true', reply), reply
 
 
 def test_a_guard_acts_on_long_calls_too(project: Path) -> None:

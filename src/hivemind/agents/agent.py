@@ -138,8 +138,10 @@ def _make_request(decode_results: Observations, payload: Payload) -> HookRequest
         session, directory = observations[0].session_id, observations[0].directory
     else:
         session = get_text(get_object(payload, "sessionContext"), "rootSessionId") or get_text(payload, *SESSION_FIELDS)
-        places = next(filter(None, map(payload.get, DIRECTORY_FIELDS)), "")
-        directory = str(places[0] if isinstance(places, list) else places)
+        directory = ""
+    # That of the session first: a call may name any other one to work in.
+    places = next(filter(None, map(payload.get, DIRECTORY_FIELDS)), directory)
+    directory = str(places[0] if isinstance(places, list) else places)
     prompts = [observation for observation in observations if observation.seen is ObservationKind.PROMPT]
     # A payload can name any directory; only one that exists can be opened.
     return HookRequest(

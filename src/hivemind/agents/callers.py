@@ -128,7 +128,9 @@ COMMAND_FIELDS = ("command", "cmd", "commands", "command_line", "CommandLine")
 PATCH_HEADER = r"^\*\*\* (Add|Update|Delete) File: (.+)$"
 """The line with which the part of a patch about one file begins."""
 SESSION_FIELDS = ("rootSessionId", "session_id", "sessionId", "sessionID", "conversation_id", "taskId")
-DIRECTORY_FIELDS = ("cwd", "directory", "workspaceRoots")
+DIRECTORY_FIELDS = ("cwd", "directory", "workspaceRoots", "workspace_roots")
+WORK_FIELDS = ("workdir", "Cwd", "directory", "dir_path", "working_directory")
+"""Of a command: the directory in which it runs, for agents that name one instead of changing to it."""
 
 
 def detect_agent(environ: Mapping[str, str]) -> tuple[str, str] | None:

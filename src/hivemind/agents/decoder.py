@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Self
 
-from hivemind.agents.callers import COMMAND_FIELDS, FILE_FIELDS, PATCH_HEADER
+from hivemind.agents.callers import COMMAND_FIELDS, FILE_FIELDS, PATCH_HEADER, WORK_FIELDS
 from hivemind.agents.json_input import (
     Observations,
     Payload,
@@ -238,8 +238,7 @@ def describe_call(tool: str, arguments: Any, result: Any, *, is_error: bool = Fa
         "input": "" if "changes" in fields else arguments if isinstance(arguments, str) else _dump_json(arguments),
         "output": output,
         "command": command,
-        # Some agents name a directory in the call instead of changing to it.
-        "directory": _get_string(fields, ("workdir", "Cwd")) if command else "",
+        "directory": _get_string(fields, WORK_FIELDS) if command else "",
         "exit_code": exit_code,
         "failed": is_error or bool(exit_code),
         "file": _get_string(fields, FILE_FIELDS) or _get_string(parse_object(result), FILE_FIELDS),

@@ -46,7 +46,9 @@ VERSION_OF_PACKAGE = re.compile(r"(?<=\w)@(?:[\d^~v][\w.^~-]*|latest|next)\Z")
 """What follows the name of a package: ``npm install react@18``."""
 PLACEHOLDER = re.compile(r"<[^<>]+>")
 """What people write for any argument: ``npm install <package>``."""
-CHANGING_TOOL = re.compile(r"write|create|edit(?!or|_tool)|delete|remove|rename", re.IGNORECASE)
+CHANGING_TOOL = re.compile(
+    r"write|create|edit(?!or|_tool)|delete|remove|rename|patch|replace(?!_editor|_based)", re.IGNORECASE
+)
 """In the name of a tool that changes the file it is given; some calls have no diff, as of a notebook. An editor also
 reads files."""
 OPTION_WITH_VALUE = re.compile(r"(-[A-Za-z])[^A-Za-z-].*", re.DOTALL)

@@ -76,7 +76,9 @@ def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[st
     if not isinstance(fields, dict):
         return None
     strings = list(_walk(fields, "", False, 0))
-    directory = next((text for name, text, _ in strings if name in callers.DIRECTORY_FIELDS), "")
+    # Not what the agent asks of the tool, which may name any directory.
+    places = [(name, text) for name, text, is_input in strings if not is_input]
+    directory = next((text for field in callers.DIRECTORY_FIELDS for name, text in places if name == field), "")
     if not directory or "\0" in directory:
         return None
     root = cues.find_root(directory)
@@ -88,10 +90,12 @@ def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[st
     # After a call its command has been run, and only its result can remind of anything.
     if not is_after:
         call_cues += [cue for command in commands for cue in cues.list_command_cues(command)]
+        work = next((text for name, text, is_input in strings if is_input and name in callers.WORK_FIELDS), "")
+        place = os.path.join(directory, "" if "\0" in work else work)
         edited_files = [file for command in commands for file in shell_edits.find_edited_files(command)]
-        call_cues += _make_file_cues(edited_files, directory, root)
+        call_cues += _make_file_cues(edited_files, place, root)
         code_files = [file for command in commands for file in shell_edits.find_files_in_code(command)]
-        file_cues = [*call_cues, *_make_file_cues(code_files, directory, root)]
+        file_cues = [*call_cues, *_make_file_cues(code_files, place, root)]
         paths = [cue[len(cues.make_file_cue("")) :] for cue in file_cues if cue.startswith(cues.make_file_cue(""))]
         tools = [text for name, text, _ in strings if name in TOOL_FIELDS]
         call_cues += cues.list_guardable_cues(commands, paths, tools)
