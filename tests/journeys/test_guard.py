@@ -176,6 +176,19 @@ def test_a_guard_on_files_reads_where_each_agents_call_works(
     assert re.search(r'"deny"|"cancel": true', reply), reply
 
 
+@pytest.mark.parametrize(("guarded", "folders"), [("dist/**", ["dist"]), ("build/**", ["dist", "build"])])
+def test_a_guard_on_a_folder_that_is_a_link_acts_on_the_name_and_the_folder(
+    guarded: str, folders: list[str], project: Path
+) -> None:
+    (project / "build").mkdir()
+    (project / "dist").symlink_to("build")
+    guard("--answer", "deny", "--file", guarded)
+
+    for place in [*folders, *(str(project / folder) for folder in folders)]:
+        assert before(f"echo new > {place}/app.js")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert before("echo new > elsewhere/app.js") == {}
+
+
 def test_a_guard_acts_on_long_calls_too(project: Path) -> None:
     guard("--answer", "deny", "--command", "npm", "--file", "dist/**")
     text = " ".join(f"word{number}" for number in range(3_000))

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 
 from hivemind.agents.callers import SIGNS
 from hivemind.code import lazy_modules
@@ -277,15 +278,21 @@ class Guards:
 
     def _list_changes(self, steps: Sequence[Observation]) -> Iterator[tuple[str, str]]:
         """Yield the path of each file that a call changes, and what changes in it, as far as that is known."""
-        find_path = self._context.checkout.find_path
         for step in steps:
             if step.file and (step.diff or patterns.CHANGING_TOOL.search(step.tool)):
-                yield find_path(step.file), step.diff
+                yield from ((path, step.diff) for path in self._list_paths(step.file))
             # What ``sed -i`` changes in a file is not known before it has run.
             for file in (*find_edited_files(step.command), *find_files_in_code(step.command)) if step.command else ():
-                path = find_path(os.path.join(step.directory, file))
-                # Whatever lies in a folder that is removed or copied to is changed too.
-                yield f"{path}/" if (self._context.checkout.root / path).is_dir() else path, ""
+                for path in self._list_paths(os.path.join(step.directory, file)):
+                    # Whatever lies in a folder that is removed or copied to is changed too.
+                    yield f"{path}/" if (self._context.checkout.root / path).is_dir() else path, ""
+
+    def _list_paths(self, file: str) -> Iterable[str]:
+        """List the path of a file from the top of the tree, and as it is written if a folder in it is a link."""
+        root = self._context.checkout.root.resolve()
+        written_path = PurePath(os.path.normpath(root / file))
+        relative_path = written_path.relative_to(root).as_posix() if written_path.is_relative_to(root) else ""
+        return dict.fromkeys((self._context.checkout.find_path(file), relative_path))
 
     def _find_symbol(self, symbols: Sequence[str], path: str, diff: str) -> str:
         """Return the symbol of a trigger that an edit changes."""

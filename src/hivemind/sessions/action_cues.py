@@ -141,13 +141,16 @@ def _list_file_cues(strings: list[tuple[str, str, bool]], directory: str, root: 
 def _make_file_cues(paths: list[str], directory: str, root: str) -> Iterator[str]:
     """Yield the cues of files and of the folders around them."""
     for path in paths:
-        place = _make_relative(path.strip(), directory, root) if "\0" not in path else ""
-        while place:
-            yield cues.make_file_cue(place)
-            place = os.path.dirname(place)
+        for relative_path in _make_relative(path.strip(), directory, root) if "\0" not in path else ():
+            place = relative_path
+            while place:
+                yield cues.make_file_cue(place)
+                place = os.path.dirname(place)
 
 
-def _make_relative(path: str, directory: str, root: str) -> str:
-    """Return the path from the top of the working tree; empty if it lies outside."""
-    real_path = os.path.realpath(os.path.join(directory, path))
-    return real_path[len(root) + 1 :] if real_path.startswith(root + os.sep) else ""
+def _make_relative(path: str, directory: str, root: str) -> list[str]:
+    """Return the path from the top of the working tree, of the file and as it is written; none if it lies outside."""
+    # Different where a folder is a link: a note or a guard may name either.
+    written_path = os.path.normpath(os.path.join(os.path.realpath(directory), path))
+    paths = dict.fromkeys((os.path.realpath(os.path.join(directory, path)), written_path))
+    return [place[len(root) + 1 :] for place in paths if place.startswith(root + os.sep)]
