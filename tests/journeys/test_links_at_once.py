@@ -92,6 +92,11 @@ def add_worktree(root: Path) -> None:
     write(root / "beside", "shop/drawer.py")
 
 
+def begin_again(root: Path) -> None:
+    git(root, "checkout", "-q", "--orphan", "fresh")
+    write(root, "shop/drawer.py")
+
+
 SITUATIONS = {
     "a new file": Situation(lambda root: write(root, "shop/drawer.py")),
     "a committed file": Situation(write_and_commit),
@@ -106,6 +111,7 @@ SITUATIONS = {
     "a checkout of 80 files": Situation(lambda root: check_out(root, 80)),
     "a stash that is popped": Situation(pop_stash),
     "more new files than are read at once": Situation(write_many),
+    "a branch without commits": Situation(begin_again),
     "a submodule": Situation(add_submodule, "shop/library/drawer.py"),
     "an ignored file": Situation(ignore_file, "generated/drawer.py"),
     "a worktree inside of the tree": Situation(add_worktree, folder="beside"),
@@ -180,6 +186,14 @@ def test_a_name_is_linked_at_once_without_commits_and_outside_git(
     monkeypatch.chdir(root)
 
     assert list_labels(*WAYS[way]("shop/drawer.py")) == ["shop/drawer.py::Till.ring_through"]
+
+
+def test_a_repository_without_commits_is_indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write(tmp_path / "plain", "shop/drawer.py")
+    git(root, "init", "-q")
+    monkeypatch.chdir(root)
+
+    assert run_json("code", "index")["files"] == 1
 
 
 @pytest.mark.parametrize(

@@ -232,11 +232,19 @@ def is_outside_sparse_checkout(root: Path, path: str) -> bool:
 
 
 def read_commits(root: Path, *, after: str = "", since: str = "", limit: int = 0) -> Iterator[Commit]:
-    """Yield the commits before HEAD, newest first and without merges: after a commit, or since a date."""
+    """Yield the commits before HEAD, newest first and without merges: after a commit, or since a date.
+
+    A new branch, or a directory that git forgot, has none.
+    """
     revisions = [f"{after}..HEAD" if after else "HEAD", *([f"--since={since}"] if since else ())]
     revisions += [f"-n{limit}"] if limit else []
     options = ("--no-merges", "-z", "--name-only", "--no-renames", _COMMIT_FORMAT)
-    output = run(root, "log", *revisions, *options, "--", timeout=HISTORY_SECONDS)
+    try:
+        output = run(root, "log", *revisions, *options, "--", timeout=HISTORY_SECONDS)
+    except Unavailable:
+        if read_head(root):
+            raise
+        return
     for entry in output.split(b"\x01")[1:]:
         header, _, files = entry.partition(b"\0")
         fields = header.decode("utf-8", "replace").split("\x02", 3)
