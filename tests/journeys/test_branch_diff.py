@@ -107,6 +107,15 @@ def test_a_branch_is_named_as_git_names_ranges(root: Path, mind: Hivemind, name:
     assert report.base == git(root, "rev-parse", "main")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_file_whose_name_is_not_unicode_changes_no_answer(root: Path, mind: Hivemind) -> None:
+    memory = mind.remember("Refunds are audited", links=["pay.py::refund"])
+    (root / os.fsdecode(b"caf\xe9.py")).write_text("def pour():\n    return 1\n")
+    branch_off(root, pay_py=BEFORE.partition("def refund")[0])
+
+    assert [item.memory.id for item in mind.review.diff("main").stale] == [memory.id]
+
+
 def test_another_branch_is_compared_without_checking_it_out(root: Path, mind: Hivemind) -> None:
     memory = mind.remember("Charges are tried three times: retries", links=["pay.py::charge"])
     branch_off(root, pay_py=AFTER)
