@@ -114,6 +114,7 @@ def test_a_file_whose_name_is_not_unicode_changes_no_answer(root: Path, mind: Hi
     branch_off(root, pay_py=BEFORE.partition("def refund")[0])
 
     assert [item.memory.id for item in mind.review.diff("main").stale] == [memory.id]
+    assert [item.memory.id for item in mind.code.stale()] == [memory.id]
 
 
 def test_another_branch_is_compared_without_checking_it_out(root: Path, mind: Hivemind) -> None:

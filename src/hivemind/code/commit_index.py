@@ -175,14 +175,12 @@ class CommitIndex(Closeable):
         at = _parse_time(commit.at)
         if not (subject and at):
             return False
-        # A name that is not UTF-8 cannot be stored, and no agent can name such a file.
-        paths = [path for path in commit.files if path == path.encode("utf-8", "replace").decode("utf-8")]
         sql = "INSERT INTO commits VALUES (NULL, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING key"
         rows = list(self._db.execute(sql, (commit.id, at, clean(commit.author), subject, reason)))
         for (key,) in rows:
-            files = [(path, key) for path in paths if not BESIDE_CODE.search(path)]
+            files = [(path, key) for path in commit.files if not BESIDE_CODE.search(path)]
             self._db.executemany("INSERT OR IGNORE INTO commit_files VALUES (?, ?)", files)
-            words = (key, subject, reason, " ".join(paths))
+            words = (key, subject, reason, " ".join(commit.files))
             self._db.execute("INSERT INTO commit_words (rowid, subject, reason, files) VALUES (?, ?, ?, ?)", words)
         return True
 

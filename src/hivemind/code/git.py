@@ -210,8 +210,8 @@ def list_changed_paths(root: Path, since: str, until: str = "HEAD") -> list[str]
 
 def read_blobs(root: Path, names: Iterable[str]) -> dict[str, bytes]:
     """Read blobs by their names, `commit:path`; missing ones are left out."""
-    # The protocol is one name per line, and a path that is not UTF-8 cannot be stored or shown.
-    queries = [name for name in names if "\n" not in name and name == name.encode("utf-8", "replace").decode()]
+    # The protocol is one name per line, so a path with a newline cannot be asked for.
+    queries = [name for name in names if "\n" not in name]
     output = run(root, "cat-file", "--batch", stdin="".join(f"{name}\n" for name in queries).encode())
     blobs, offset = {}, 0
     for name in queries:
@@ -268,7 +268,8 @@ def read_patches(root: Path, commits: Iterable[str]) -> Iterator[tuple[str, str,
 
 
 def _split_paths(output: bytes) -> list[str]:
-    return [os.fsdecode(field) for field in output.split(b"\0") if field.strip()]
+    # The few paths that are not UTF-8 become those of no file: they can neither be stored nor shown.
+    return [os.fsdecode(field).encode("utf-8", "replace").decode() for field in output.split(b"\0") if field.strip()]
 
 
 def find_repository(directory: Path) -> tuple[Path, Path] | None:
