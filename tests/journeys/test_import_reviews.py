@@ -61,6 +61,14 @@ def test_a_rule_is_proposed_with_its_place_its_change_and_its_reviewer(root: Pat
     assert memory.anchors[0].commit == git(root, "rev-parse", "HEAD")
 
 
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "yesterday", None, 10**400])
+def test_a_time_that_is_none_stays_unknown(root: Path, open_mind: Open, time: object) -> None:
+    run_json("import", "reviews", save(root, comment(RULE, created_at=time)))
+
+    (memory,) = list_proposals(open_mind(root))
+    assert not memory.valid_from
+
+
 def test_chatter_questions_bots_and_remarks_on_a_line_are_left_out(root: Path, open_mind: Open) -> None:
     bodies = [
         "LGTM",

@@ -49,9 +49,11 @@ def parse_timestamp(stamp: Any, default: str = "") -> str:
     """Return an agent's timestamp, milliseconds or ISO text, in the log's format; the default if it is neither."""
     try:
         # Milliseconds since 1970, as JavaScript counts them.
-        if isinstance(stamp, int | float):
-            return timestamps.format_timestamp(datetime.fromtimestamp(stamp / 1000, UTC))
-        return timestamps.format_timestamp(datetime.fromisoformat(stamp)) if stamp else default
+        is_number = isinstance(stamp, int | float)
+        moment = datetime.fromtimestamp(stamp / 1000, UTC) if is_number else datetime.fromisoformat(stamp)
+        # Go and .NET write the year 1 where there is no time.
+        is_time = timestamps.EARLIEST <= moment.year <= timestamps.LATEST
+        return timestamps.format_timestamp(moment) if is_time else default
     except (ValueError, TypeError, OverflowError, OSError):
         return default
 
