@@ -323,17 +323,17 @@ class Mind(Closeable):
         since: When = "",
         until: When = "",
         limit: int = 20,
-        before: str = "",
+        before: str | Memory = "",
         everywhere: bool = False,
         where: Mapping[str, MetadataValue] | None = None,
     ) -> tuple[Memory, ...]:
-        """List visible memories, newest first; ``before`` is the last id of the previous page."""
+        """List visible memories, newest first; ``before`` is the last memory of the previous page, or its id."""
         query = self._context.query(
             scope=scope, kinds=kinds, tags=tags, limit=limit, statuses=statuses, everywhere=everywhere, agent=agent,
             since=since, until=until, where=where,
         )  # fmt: skip
         # Resolved like any id, so that a page cannot reveal memories that are not visible.
-        last = self._context.resolve(before, everywhere=everywhere) if before else ""
+        last = self._context.resolve(_get_id(before), everywhere=everywhere) if before else ""
         return tuple(memories.list_memories(self._context.store.db, query, before=last))
 
     def show(self, memory: str | Memory, *, everywhere: bool = False) -> Memory:
@@ -393,13 +393,18 @@ class Mind(Closeable):
         return self._memories.reject(_get_id(memory), reason, everywhere=everywhere)
 
     def erase(
-        self, memory: str | Memory, *, reason: str = "", also: Sequence[str] = (), everywhere: bool = False
+        self,
+        memory: str | Memory,
+        *,
+        reason: str = "",
+        also: Sequence[str | Memory] | str | Memory = (),
+        everywhere: bool = False,
     ) -> "Erasure":
         """Erase memories and everything derived from them; the receipt lists each location and its state.
 
         If the memory was erased before, return the receipt of that erasure.
         """
-        return self.erasures.erase(_get_id(memory), also, reason, everywhere=everywhere)
+        return self.erasures.erase(_get_id(memory), _list_ids(also), reason, everywhere=everywhere)
 
 
 class Hivemind(Mind):

@@ -63,6 +63,17 @@ def test_a_hit_has_the_text_and_the_id_of_its_memory(home: Path, tmp_path: Path)
         assert [(hit.id, hit.text) for hit in mind.recall("where do deploys run from?")] == [(memory.id, memory.text)]
 
 
+def test_a_memory_may_stand_wherever_its_id_may(home: Path, tmp_path: Path) -> None:
+    with hivemind.open(directory=tmp_path) as mind:
+        first, _, third, fourth, last = mind.remember_all(f"note {name} about ports" for name in "abcde")
+
+        assert mind.list(before=last, limit=1) == mind.list(before=last.id, limit=1)
+        mind.erase(third, also=fourth)
+        mind.erase(first, also=last.id)
+
+        assert [memory.text for memory in mind.list()] == ["note b about ports"]
+
+
 def test_a_name_of_another_library_leads_to_ours(home: Path, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"hivemind\.open"):
         hivemind.Hivemind()
