@@ -35,7 +35,7 @@ class AsyncHivemind:
     def __init__(self, name: str | None = None, *, directory: str | PathLike[str] | None = None) -> None:
         self._open_mind = partial(Hivemind.open, name, directory=directory)
         self._mind: Hivemind | None = None
-        # One thread, because only one thread at a time may use a store.
+        # One thread, because only one thread at a time may use a store; it ends with this object.
         self._executor = ThreadPoolExecutor(1, "hivemind")
 
     remember = in_thread(Hivemind.remember)
@@ -71,7 +71,6 @@ class AsyncHivemind:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-        self._executor.shutdown(wait=False)
 
     def _open(self) -> Hivemind:
         if self._mind is None:

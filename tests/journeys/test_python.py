@@ -48,6 +48,20 @@ def test_a_program_with_asyncio_remembers_and_recalls(home: Path, tmp_path: Path
     assert asyncio.run(_work(tmp_path)) == (["Deploys run from main only"], 0)
 
 
+async def _use_again(directory: Path) -> int:
+    mind = hivemind.AsyncHivemind(directory=directory)
+    for text in ("Deploys run from main only", "The API listens on port 8080"):
+        async with mind:
+            await mind.remember(text)
+    memories = await mind.list()
+    await mind.close()
+    return len(memories)
+
+
+def test_a_closed_object_is_opened_again_by_a_later_call(home: Path, tmp_path: Path) -> None:
+    assert asyncio.run(_use_again(tmp_path)) == 2
+
+
 def test_every_verb_has_its_counterpart() -> None:
     verbs = {name for name in vars(hivemind.AsyncHivemind) if not name.startswith("_")} - {"run", "close"}
 
