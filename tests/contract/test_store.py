@@ -267,6 +267,17 @@ def test_both_engines_derive_the_same_from_the_same_history(
 # -- recall ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Deploys run from main", "Nous déployons seulement le lundi", "Деплой идёт по пятницам", "我们只从主分支部署"],
+)
+def test_the_same_text_again_is_the_same_memory_in_any_language(mind: Hivemind, text: str) -> None:
+    memory = mind.remember(text, scope=TEAM)
+
+    assert mind.remember(text, scope=TEAM).id == memory.id
+    assert len(mind.list()) == 1
+
+
 def test_recall_finds_by_words_endings_and_parts_of_identifiers(mind: Hivemind) -> None:
     mind.remember("Deploys happen on Fridays", scope=TEAM)
     mind.remember("getUserById caches for an hour", scope=TEAM)

@@ -17,7 +17,7 @@ from hivemind.text.search_terms import extract_terms
 
 MOST_COMPARED = 20
 """Memories with the same topic that are compared, newest first; each comparison takes 50 microseconds."""
-WORD = re.compile(r"[A-Za-z0-9]+")
+WORD = re.compile(r"[^\W_]+")
 SEARCHED_CHARACTERS = 200
 """Characters of a text whose words are searched for: long texts are indexed in passages, and this fits into one."""
 MOST_SEARCHED_WORDS = 6
