@@ -491,6 +491,19 @@ def test_a_file_of_another_kind_is_refused_with_the_reason(
     assert proposals(mind) == []
 
 
+@pytest.mark.parametrize("tool", ["mem0", "agentmemory", "claude-mem", "engram", "deja-vu", "mcp-memory"])
+def test_a_folder_without_a_store_is_refused(mind: Hivemind, tmp_path: Path, tool: str) -> None:
+    with pytest.raises(InvalidInput, match="give the file that the tool exported"):
+        mind.files.import_from(tool, tmp_path)
+
+
+def test_the_folder_of_a_tool_means_its_store(mind: Hivemind, tmp_path: Path) -> None:
+    memory = {"type": "fact", "title": "Packages", "content": "Uses pnpm for all packages"}
+    write(tmp_path / ".agentmemory" / "standalone.json", json.dumps({"mem:memories": {"mem_1": memory}}))
+
+    assert mind.files.import_from("agentmemory", tmp_path / ".agentmemory").new == 1
+
+
 def test_another_tools_store_is_imported_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     export = write(tmp_path / "mem0.json", json.dumps([{"memory": "Uses pnpm for all packages"}]))

@@ -88,22 +88,27 @@ def read_items(tool: str, path: Path | None, home: Path, trees: KnownTrees, repo
     if place is None or not place.exists():
         problem = f"there is no {tool} store at {place}" if place else f"{tool} has no usual place for its store"
         raise InvalidInput(f"{problem}; give its path: hivemind import --from {tool} PATH")
-    # All of it before the first is recorded: a file that turns out to be of another kind changes nothing.
-    items = list(read(Import(path=place, trees=trees, repo=repo)))
+    # The folder of a tool means the store in it.
+    if place.is_dir() and default and (place / Path(default).name).is_file():
+        place /= Path(default).name
+    try:
+        # All of it before the first is recorded: a file that turns out to be of another kind changes nothing.
+        items = list(read(Import(path=place, trees=trees, repo=repo)))
+    except Unreadable as error:
+        raise InvalidInput(f"{error}; give the file that the tool exported") from None
     if not items:
         raise InvalidInput(f"{place} holds nothing that {tool} has written")
     return [replace(item, origin=tool) if isinstance(item, ForeignNote) else item for item in items]
 
 
 def _read_claude_mem(source: Import) -> Iterator[Item]:
-    file = source.path / "claude-mem.db" if source.path.is_dir() else source.path
     observations: Iterable[dict[str, Any]]
     summaries: Iterable[dict[str, Any]]
-    if _is_database(file):
-        observations = read_foreign_rows(file, "observations", CLAUDE_MEM_COLUMNS)
-        summaries = read_foreign_rows(file, "session_summaries", CLAUDE_MEM_COLUMNS)
+    if _is_database(source.path):
+        observations = read_foreign_rows(source.path, "observations", CLAUDE_MEM_COLUMNS)
+        summaries = read_foreign_rows(source.path, "session_summaries", CLAUDE_MEM_COLUMNS)
     else:
-        export = parse_object(_read_json(file))
+        export = parse_object(_read_json(source.path))
         observations, summaries = get_objects(export, "observations"), get_objects(export, "summaries")
     yield from (_decode_observation(source, row) for row in observations)
     for row in summaries:
@@ -168,7 +173,7 @@ def _read_mem0(source: Import) -> Iterator[Item]:
 
 def _read_basic_memory(source: Import) -> Iterator[Item]:
     for path in sorted(source.path.rglob("*.md")) if source.path.is_dir() else [source.path]:
-        fields, body = split_front_matter(_read(path).decode("utf-8", "replace"))
+        fields, body = split_front_matter(read_limited(path, LARGEST_JSON_BYTES).decode("utf-8", "replace"))
         title = fields.get("title") or path.stem
         written_at = parse_timestamp(path.stat().st_mtime * 1000)
         for point in split_points(body):
@@ -194,12 +199,11 @@ def _read_agentmemory(source: Import) -> Iterator[Item]:
 
 
 def _read_engram(source: Import) -> Iterator[Item]:
-    file = source.path / "engram.db" if source.path.is_dir() else source.path
     rows: Iterable[dict[str, Any]]
-    if _is_database(file):
-        rows = read_foreign_rows(file, "observations", ENGRAM_COLUMNS)
+    if _is_database(source.path):
+        rows = read_foreign_rows(source.path, "observations", ENGRAM_COLUMNS)
     else:
-        rows = get_objects(parse_object(_read_json(file)), "observations")
+        rows = get_objects(parse_object(_read_json(source.path)), "observations")
     for row in rows:
         kind = get_text(row, "type")
         if kind in ENGRAM_WORK:
@@ -273,16 +277,10 @@ def _is_database(path: Path) -> bool:
         return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return read_limited(path, LARGEST_JSON_BYTES)
-    except Unreadable as error:
-        raise InvalidInput(f"{error}; give the file that the tool exported") from None
-
-
 def _read_json(path: Path) -> Any:
+    content = read_limited(path, LARGEST_JSON_BYTES)
     try:
-        return parse_json(_read(path))
+        return parse_json(content)
     except ValueError as error:
         raise InvalidInput(f"{path} is {error}; give the file that the tool exported") from None
 
