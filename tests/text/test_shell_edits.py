@@ -24,6 +24,17 @@ from hivemind.text.shell_edits import find_edited_files, find_files_in_code
         ("bash -lc 'cd web && echo x > a.py'", ["web/a.py"]),
         ("(cd web;rm a.py);(cd web; bash -c 'sh -c \"rm b.py\"')", ["web/a.py", "web/web/b.py"]),
         ("for f in a.py b.py; do sed -i s/a/b/ $f; done; F=c; if true; then rm ${F}.py; fi", ["a.py", "b.py", "c.py"]),
+        ("sed -i '' 's/a/b/' pay.py", ["pay.py"]),
+        ("LC_ALL=C sed -i s/a/b/ pay.py && time env X=1 rm b.py", ["b.py", "pay.py"]),
+        ("if [ -f a.py ]; then rm a.py; else { rm b.py; }; fi", ["a.py", "b.py"]),
+        ("bash -lc \"cd web && sed -i 's/a/b/' app.js\"", ["web/app.js"]),
+        ("rm a.py \\\n  b.py  # it's gone", ["a.py", "b.py"]),
+        ("cat <<\\EOF > pay.py\nit's\nEOF", ["pay.py"]),
+        ("perl -Mstrict -ne 'print' pay.py", []),
+        ("[[ a > b ]] && echo $((3 > 2)) && make 2> >(tee errors)", ["errors"]),
+        ("patch pay.py < fix.diff", ["pay.py"]),
+        ("patch -p0 <<'EOF'\n--- pay.py\n+++ pay.py\n@@ -1 +1 @@\n-x\n+y\nEOF", ["pay.py"]),
+        ("apply_patch <<'EOF'\n*** Update File: a.py\n*** Move to: b.py\n@@\n-x\n+y\nEOF", ["a.py", "b.py"]),
     ],
 )
 def test_a_command_names_the_files_that_it_changes(command: str, files: list[str]) -> None:

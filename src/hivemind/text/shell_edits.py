@@ -18,8 +18,8 @@ LONGEST_COMMAND = 20_000
 MOST_FILES = 20
 DEEPEST = 3
 """Scripts inside scripts: `bash -c "…"`."""
-HERE_DOCUMENT = r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_]\w*)\1"
-PATCH_TARGET = r"^(?:\+\+\+ b/|--- a/|\*\*\* (?:Update|Delete|Add) File: )([^\t\n]+)"
+HERE_DOCUMENT = r"(?<!<)<<-?\s*(['\"]?)\\?([A-Za-z_]\w*)\1"
+PATCH_TARGET = r"^(?:\+\+\+ (?:b/)?|--- (?:a/)?|\*\*\* (?:(?:Update|Delete|Add) File|Move to): )([^\t\n]+)"
 """A file in the text of a patch that a here-document hands to `git apply` or `patch`."""
 SIGN = r"&>>|&>|>>|>\||<<<|<<|<>|[<>]&|[<>]|[;&|()]+"
 SEPARATOR = r"[;&|()]+"
@@ -28,7 +28,9 @@ INPUTS = frozenset(("<", "<<<", "<>"))
 BEFORE_PROGRAM = r"sudo|env|command|nohup|time|do|then|else|if|while|!|\{|[A-Za-z_]\w*=.*"
 """Words before the program that a command runs."""
 SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
-IN_PLACE = r"-\w*i\S*|--in-place\S*"
+ARITHMETIC = r"\(\([^()\n]*\)\)"
+COMMENT = r"(?:^|(?<=\s))#.*$"
+IN_PLACE = r"-(?![MmIr])\w*i\S*|--in-place\S*"
 SCRIPT_OPTION = r"-\w*[ef]|--(?:expression|file)\b"
 """Begins an option of `sed` or `perl` with a script; without any, the first argument of `sed` is the script."""
 CODE = r"\b(?:python[\d.]*|node|ruby|perl|php)(?:\s+-\w*)*?\s+(?:-\w*[cer]\b|<<)"
@@ -44,10 +46,10 @@ def find_edited_files(command: str) -> list[str]:
     """Return the files that a command line is about to change and names, as it writes them."""
     if not any(trigger in command for trigger in TRIGGERS):
         return []
-    is_patch = re.search(r"\b(?:git\s+apply|patch)\b", command) is not None
+    is_patch = re.search(r"\b(?:git\s+apply|(?:apply_)?patch)\b", command) is not None
     files = re.findall(PATCH_TARGET, command, re.MULTILINE) if is_patch else []
     files += _find_changed_files(command, "", 0)
-    return [*dict.fromkeys(file for file in files if file and not file.startswith(("-", "/dev/", "$", "&")))][
+    return [*dict.fromkeys(file for file in files if file and not file.startswith(("-", "/dev/", "$", "&", ">")))][
         :MOST_FILES
     ]
 
@@ -127,14 +129,19 @@ def _split(command: str) -> Iterator[list[str]]:
 
     if len(command) > LONGEST_COMMAND:
         return
-    lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
-    lexer.commenters = ""
-    # Else a word ends at each of @ + , : [ ].
-    lexer.whitespace_split = True
-    try:
-        words = list(lexer)
-    except ValueError:
-        return
+    words: list[str] = []
+    command = re.sub(ARITHMETIC, "", command)
+    # Comments are left out only where their quotes do not match: a ``#`` may stand in a text.
+    for text in (command, re.sub(COMMENT, "", command, flags=re.MULTILINE)):
+        lexer = shlex.shlex(text.replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars=True)
+        lexer.commenters = ""
+        # Else a word ends at each of @ + , : [ ].
+        lexer.whitespace_split = True
+        try:
+            words = list(lexer)
+            break
+        except ValueError:
+            continue
     simple_command: list[str] = []
     for word in [*words, ";"]:
         # Signs without white space between them come as one word: `;(`.
@@ -148,9 +155,11 @@ def _split(command: str) -> Iterator[list[str]]:
 
 def _find_targets(words: list[str]) -> Iterator[str]:
     program, *arguments = _leave_out_redirections(words) or [""]
-    yield from (file for sign, file in pairwise(words) if sign in REDIRECTIONS)
+    # In a comparison the sign is none of a redirection.
+    if words[:1] != ["[["]:
+        yield from (file for sign, file in pairwise(words) if sign in REDIRECTIONS)
     program = program.rpartition("/")[2]
-    files = [word for word in arguments if not word.startswith("-")]
+    files = [word for word in arguments if word and not word.startswith("-")]
     if program == "git" and files[:1] in (["mv"], ["rm"], ["checkout"], ["restore"]):
         program, *files = files
         files = arguments[arguments.index("--") + 1 :] if "--" in arguments else files
@@ -170,6 +179,8 @@ def _find_targets(words: list[str]) -> Iterator[str]:
             for target in files[-1:]
             for file in files[:-1]
         )
+    elif program == "patch":
+        yield from files[:1]
     elif program in ("sed", "perl") and any(re.fullmatch(IN_PLACE, word) for word in arguments):
         has_script = any(re.match(SCRIPT_OPTION, word) for word in arguments)
         scripts = [value for option, value in pairwise(arguments) if re.fullmatch(SCRIPT_OPTION, option)]
