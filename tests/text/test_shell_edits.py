@@ -2,7 +2,7 @@
 
 import pytest
 
-from hivemind.text.shell_edits import find_edited_files, find_files_in_code
+from hivemind.text.shell_edits import find_edited_files
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,34 @@ def test_a_command_names_the_files_that_it_changes(command: str, files: list[str
     assert sorted(find_edited_files(command)) == sorted(files)
 
 
+PATH_SCRIPT = """python3 - <<'EOF'
+from pathlib import Path
+path = Path("web/app.js")
+text = Path("notes.md").read_text()
+path.write_text(path.read_text().replace("a", text))
+EOF"""
+OPEN_SCRIPT = """python - <<EOF
+file = 'pay.py'
+rows = open("rows.csv").read()
+with open(file, "w") as out:
+    out.write(rows)
+EOF"""
+
+
 @pytest.mark.parametrize(
     ("command", "files"),
     [
-        ("python - <<EOF\nopen('dist/app.js', 'w').write('x')\nEOF", ["dist/app.js"]),
-        ("python3 -c \"Path('dist/app.js').write_text('x')\"", ["dist/app.js"]),
-        ("node -e \"fs.writeFileSync('dist/app.js', 'x')\"", ["dist/app.js"]),
-        ("python -c \"print(open('dist/app.js', 'r').read())\"", []),
-        ("cat > make.py <<EOF\nopen('dist/app.js', 'w')\nEOF", []),
+        (PATH_SCRIPT, ["web/app.js"]),
+        (OPEN_SCRIPT, ["pay.py"]),
+        ("python3 -c \"open('pay.py', mode='a').write('x')\"", ["pay.py"]),
+        ("node -e 'fs.writeFileSync(\"app.js\", text)'", ["app.js"]),
+        ("python3 -c \"print(open('pay.py').read(), open('a.bin', 'rb'))\"", []),
+        (PATH_SCRIPT.replace("python3 -", "cat > tool.py"), ["tool.py"]),
+        ("ruby -e \"File.rename('a.rb', 'b.rb')\"", ["a.rb"]),
+        ("python3 -c \"import os; os.remove('a.py')\"", ["a.py"]),
         ("python write.py -c 'dist/app.js'", []),
+        ("grep -n \"open('pay.py', 'w')\" tool.py", []),
     ],
 )
-def test_a_program_in_a_command_names_the_files_that_it_may_write(command: str, files: list[str]) -> None:
-    assert find_files_in_code(command) == files
+def test_a_script_on_the_command_line_names_the_files_that_it_writes(command: str, files: list[str]) -> None:
+    assert find_edited_files(command) == files

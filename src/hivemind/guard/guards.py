@@ -37,7 +37,7 @@ from hivemind.store import log
 from hivemind.store.projections import guards, memories, receipts, sessions
 from hivemind.text import cues, switch
 from hivemind.text.clean import check_text
-from hivemind.text.shell_edits import find_edited_files, find_files_in_code
+from hivemind.text.shell_edits import find_edited_files
 
 PERSON_RULE = "only a person may do that"
 OWN_PROGRAMS = ("hivemind", "hivemind-memory")
@@ -282,7 +282,7 @@ class Guards:
             if step.file and (step.diff or patterns.CHANGING_TOOL.search(step.tool)):
                 yield from ((path, step.diff) for path in self._list_paths(step.file))
             # What ``sed -i`` changes in a file is not known before it has run.
-            for file in (*find_edited_files(step.command), *find_files_in_code(step.command)) if step.command else ():
+            for file in find_edited_files(step.command) if step.command else ():
                 for path in self._list_paths(os.path.join(step.directory, file)):
                     # Whatever lies in a folder that is removed or copied to is changed too.
                     yield f"{path}/" if (self._context.checkout.root / path).is_dir() else path, ""

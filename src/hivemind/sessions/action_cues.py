@@ -94,9 +94,7 @@ def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[st
         place = os.path.join(directory, "" if "\0" in work else work)
         edited_files = [file for command in commands for file in shell_edits.find_edited_files(command)]
         call_cues += _make_file_cues(edited_files, place, root)
-        code_files = [file for command in commands for file in shell_edits.find_files_in_code(command)]
-        file_cues = [*call_cues, *_make_file_cues(code_files, place, root)]
-        paths = [cue[len(cues.make_file_cue("")) :] for cue in file_cues if cue.startswith(cues.make_file_cue(""))]
+        paths = [cue[len(cues.make_file_cue("")) :] for cue in call_cues if cue.startswith(cues.make_file_cue(""))]
         tools = [text for name, text, _ in strings if name in TOOL_FIELDS]
         call_cues += cues.list_guardable_cues(commands, paths, tools)
     # Files and answers of memory are full of words like "error"; only commands and failures are looked at.

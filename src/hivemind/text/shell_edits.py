@@ -1,4 +1,4 @@
-"""The files that a command line changes and names: by `sed -i`, redirections, `git apply`, `git restore`, `mv`, `rm`.
+"""The files that a command line changes and names: by `sed -i`, redirections, `git apply`, `mv`, `python - <<EOF`.
 
 Light imports only: a hook runs this before every command. It is no shell: what it does not understand names no file.
 """
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 TRIGGERS = (
     *("sed ", "perl ", ">", "tee ", "apply", "patch", "mv ", "cp ", "rm ", "ln ", "touch ", "truncate ", "unlink "),
-    *("shred ", "dd ", "checkout ", "restore "),
+    *("shred ", "dd ", "checkout ", "restore ", "write", "open(", "unlink", "remove", "rename", "rmtree"),
 )
 """Without one of these a command is not looked at further."""
 LONGEST_COMMAND = 20_000
@@ -23,6 +23,16 @@ PATCH_TARGET = r"^(?:\+\+\+ (?:b/)?|--- (?:a/)?|\*\*\* (?:(?:Update|Delete|Add) 
 """A file in the text of a patch that a here-document hands to `git apply` or `patch`."""
 SIGN = r"&>>|&>|>>|>\||<<<|<<|<>|[<>]&|[<>]|[;&|()]+"
 SEPARATOR = r"[;&|()]+"
+INLINE_SCRIPT = r"\b(?:python[\d.]*|node|bun|ruby|perl|php)\b[^\n|;&]*(?:<<| -[cer]\b)"
+"""Begins a script on the command line."""
+SCRIPT_FILE = r"\s*(['\"][^'\"\n]+['\"]|\w+)\s*"
+WRITTEN_FILE = (
+    rf"\bopen\({SCRIPT_FILE},\s*(?:mode\s*=\s*)?['\"]r?b?[wax+]"
+    rf"|\b(?:Path\({SCRIPT_FILE}\)|(\w+))\.write_(?:text|bytes)\("
+    rf"|\b(?:(?:write|append)File|unlink|remove|rename|rmtree|truncate|rm)(?:Sync)?\({SCRIPT_FILE}[,)]"
+)
+"""A file, or the name of one, that such a script writes."""
+NAMED_FILE = r"\b(\w+)\s*=\s*(?:[\w.]*Path\()?\s*['\"]([^'\"\n]+)['\"]"
 REDIRECTIONS = frozenset((">", ">>", ">|", "&>", "&>>"))
 INPUTS = frozenset(("<", "<<<", "<>"))
 BEFORE_PROGRAM = r"sudo|env|command|nohup|time|do|then|else|if|while|!|\{|[A-Za-z_]\w*=.*"
@@ -33,13 +43,6 @@ COMMENT = r"(?:^|(?<=\s))#.*$"
 IN_PLACE = r"-(?![MmIr])\w*i\S*|--in-place\S*"
 SCRIPT_OPTION = r"-\w*[ef]|--(?:expression|file)\b"
 """Begins an option of `sed` or `perl` with a script; without any, the first argument of `sed` is the script."""
-CODE = r"\b(?:python[\d.]*|node|ruby|perl|php)(?:\s+-\w*)*?\s+(?:-\w*[cer]\b|<<)"
-"""Runs a program that stands in the command itself."""
-WRITES = (
-    r"\bopen\([^)\n]{0,200},\s*(?:mode=)?['\"](?:[wax]|rb?\+)"
-    r"|\b(?:write|unlink|remove|rename|rmtree|truncate|copy|move)"
-)
-PATH_IN_CODE = r"['\"]([\w@+\[\]-]*[./][\w@+\[\]./-]*)['\"]"
 
 
 def find_edited_files(command: str) -> list[str]:
@@ -48,17 +51,14 @@ def find_edited_files(command: str) -> list[str]:
         return []
     is_patch = re.search(r"\b(?:git\s+apply|(?:apply_)?patch)\b", command) is not None
     files = re.findall(PATCH_TARGET, command, re.MULTILINE) if is_patch else []
+    if re.search(INLINE_SCRIPT, command):
+        names = dict(re.findall(NAMED_FILE, command))
+        written_files = ("".join(match) for match in re.findall(WRITTEN_FILE, command))
+        files += [names.get(file, "") if file.isidentifier() else file.strip("'\"") for file in written_files]
     files += _find_changed_files(command, "", 0)
     return [*dict.fromkeys(file for file in files if file and not file.startswith(("-", "/dev/", "$", "&", ">")))][
         :MOST_FILES
     ]
-
-
-def find_files_in_code(command: str) -> list[str]:
-    """Return the files that a program in a command line names, if it writes any: `python -c`, `node <<EOF`."""
-    if not re.search(CODE, command) or not re.search(WRITES, command):
-        return []
-    return [*dict.fromkeys(re.findall(PATH_IN_CODE, command))][:MOST_FILES]
 
 
 def _find_changed_files(command: str, folder: str, depth: int) -> Iterator[str]:
