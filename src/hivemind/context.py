@@ -16,7 +16,7 @@ from hivemind.errors import InvalidInput, NotFound, Refused
 from hivemind.model import timestamps
 from hivemind.model.claim import Claim
 from hivemind.model.events import Event, RepositorySeen, WriteRefused
-from hivemind.model.ids import MemoryId, derive_id
+from hivemind.model.ids import SHORTEST_PREFIX, MemoryId, derive_id
 from hivemind.model.memory import Channel, Kind, Memory, Status, Writer
 from hivemind.model.metadata import MetadataValue, validate_metadata
 from hivemind.model.recall import Detail, Query, WaitingSession
@@ -267,7 +267,7 @@ class Context:
         if not prefix:
             raise InvalidInput("an id is empty; 'hivemind list' shows what there is")
         try:
-            return memories.resolve_id(self.store.db, prefix, sight)
+            full_id = memories.resolve_id(self.store.db, prefix, sight)
         except NotFound as error:
             erasure = log.find_erasure(self.store.db, prefix, sight)
             if erasure:
@@ -277,6 +277,11 @@ class Context:
             # The same sentence whether or not another repository has it.
             hint = "" if sight.everywhere or not self.may_look_everywhere else LOOK_EVERYWHERE
             raise NotFound(f"{error}{hint}") from None
+        if len(prefix) < SHORTEST_PREFIX:
+            raise InvalidInput(
+                f"{prefix!r} is too short for an id; give at least {SHORTEST_PREFIX} characters, as in {full_id[:8]}"
+            )
+        return full_id
 
     def parse_past(self, when: When) -> str:
         """Parse a time in the past, such as ``2h`` or a date; empty for an empty text."""

@@ -135,6 +135,16 @@ def test_an_empty_id_never_means_the_only_memory(two: Two, open_mind: Open, verb
     assert here.show(two.memory.id) == two.memory
 
 
+@pytest.mark.parametrize("verb", [verb for verb in BY_ID if verb != "log"])
+def test_a_place_in_a_list_is_no_id(two: Two, open_mind: Open, verb: str) -> None:
+    here = open_mind(two.a)
+
+    with pytest.raises(InvalidInput, match="too short"):
+        BY_ID[verb](here, two.memory.id[:3])
+
+    assert here.show(two.memory.id[:4]) == two.memory
+
+
 @pytest.mark.parametrize("verb", BY_ID)
 def test_a_person_crosses_when_they_say_so(two: Two, open_mind: Open, verb: str, tally: Tally) -> None:
     here, there = open_mind(two.b), open_mind(two.a)
@@ -223,6 +233,8 @@ def test_an_ambiguous_prefix_lists_only_what_is_here(two: Two, open_mind: Open) 
             listed += error.candidates
         except NotFound:
             continue
+        except InvalidInput as error:
+            listed.append(str(error))
 
     assert "Here" in repr(listed)
     assert "Elsewhere" not in repr(listed)

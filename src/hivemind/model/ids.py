@@ -24,6 +24,8 @@ ForeignId = Annotated[str, FOREIGN]
 
 SHORT = 8
 """Characters shown to people; enough for tens of thousands of memories, and longer prefixes are accepted too."""
+SHORTEST_PREFIX = 4
+"""Characters that stand for an id, as in git: the place of a memory in a list, such as 1, is none."""
 
 
 def new_event_id(milliseconds: int) -> EventId:
