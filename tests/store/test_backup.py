@@ -241,6 +241,16 @@ def test_a_writer_that_had_it_open_goes_on_after_a_restore(mind: Hivemind) -> No
     assert is_well()
 
 
+def test_a_file_that_is_no_backup_is_refused_without_blaming_the_store(mind: Hivemind, tmp_path: Path) -> None:
+    mind.remember("Deploys run from main")
+    (tmp_path / "notes.txt").write_text("no database at all " * 1000)
+
+    refused = run("backup", "restore", str(tmp_path / "notes.txt"), "--yes")
+
+    assert (refused.exit_code, "notes.txt is not a database" in refused.stderr) == (2, True)
+    assert texts(mind) == {"Deploys run from main"}
+
+
 def test_restore_of_a_memory_points_at_restore_of_a_backup(mind: Hivemind) -> None:
     mind.remember("Deploys run from main")
     made = run_json("backup")

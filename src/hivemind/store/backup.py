@@ -177,7 +177,10 @@ def _take_over(store: Store, source: Sqlite, exclusions: list[Event]) -> int:
 
 
 def _refuse_unusable(copy: Sqlite, file: Path) -> None:
-    format_version = copy.value("PRAGMA user_version")
+    try:
+        format_version = copy.value("PRAGMA user_version")
+    except StoreDamaged as error:
+        raise InvalidInput(f"{file} is not a database, so not a backup; choose another file") from error
     if format_version > FORMAT:
         raise StoreTooNew(f"a newer hivemind wrote {file}; upgrade with 'pip install -U hivemind-memory'")
     if format_version != FORMAT:
