@@ -130,6 +130,14 @@ def test_what_is_long_is_broken_between_words_and_stays_in_its_column() -> None:
     assert any(line.startswith(" " * 13 + "label-number") for line in lines)
 
 
+def test_a_path_in_a_table_is_broken_after_a_folder() -> None:
+    statement = "SELECT 'windsurf' AS agent, '~/.codeium/windsurf/memories/global_rules.md' AS file"
+
+    seen = on_a_terminal("sql", statement, COLUMNS="42").replace("\r", "")
+
+    assert [line.split()[-1] for line in seen.splitlines()[1:3]] == ["~/.codeium/windsurf/memories/", "global_rules.md"]
+
+
 def test_long_work_shows_how_far_it_is_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     class Screen(io.StringIO):
         encoding = "utf-8"

@@ -51,6 +51,8 @@ NARROWEST_TEXT = 28
 """Characters that a column of sentences needs; in less, a line holds two or three words."""
 ODD_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 """Spaces where textwrap does not break a line but a terminal may, and then without our indent."""
+CELL_BREAKS = re.compile(r"(\s+|(?<=[\w.~-]/)(?=[\w.]))")
+"""Where a line of a cell may end: at a space, or after a folder of a path."""
 
 
 def on_terminal() -> bool:
@@ -252,7 +254,9 @@ def _measure_longest_word(cells: Iterable[str]) -> int:
 def _break_cell(cell: str, width: int) -> list[str]:
     # Half the width is enough for any text, because no character takes more than two places.
     width = width if _measure_width([cell]) == len(cell) else max(width // 2, 1)
-    return textwrap.wrap(ODD_SPACES.sub(" ", cell), width, break_on_hyphens=False) or [""]
+    wrapper = textwrap.TextWrapper(width, break_on_hyphens=False)
+    wrapper.wordsep_simple_re = CELL_BREAKS
+    return wrapper.wrap(ODD_SPACES.sub(" ", cell)) or [""]
 
 
 def _align(cell: str, width: int, is_numeric: bool) -> str:
