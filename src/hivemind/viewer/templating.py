@@ -48,7 +48,8 @@ def render_refusal(status: int, reason: str) -> HTMLResponse:
 
 def render_error(error: HivemindError) -> HTMLResponse:
     """Return the page of an error."""
-    return render_refusal(get_status(error), str(error))
+    message = str(error)
+    return render_refusal(get_status(error), message[:1].upper() + message[1:])
 
 
 def _neutralise(value: Any) -> Any:
