@@ -50,6 +50,21 @@ def test_exit_codes_as_scripts_meet_them(home: Path) -> None:
     assert run("list").exit_code == 5
 
 
+def test_what_does_not_apply_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    refused = {
+        "leave": run("sync", "leave"),
+        "logout": run("team", "logout"),
+        "folder": run("import", str(tmp_path)),
+        "argument": run("list", "extra"),
+    }
+
+    assert {name: done.exit_code for name, done in refused.items()} == dict.fromkeys(refused, 2)
+    assert "hivemind sync setup" in refused["leave"].stderr
+    assert "hivemind team login" in refused["logout"].stderr
+    assert "is a folder" in refused["folder"].stderr
+    assert "(extra). See 'hivemind list --help'" in refused["argument"].stderr
+
+
 def test_an_error_nobody_foresaw_is_one_calm_line_and_the_details_are_kept(
     monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:

@@ -43,7 +43,7 @@ def test_the_first_team_memory_without_a_hub_says_that_it_stays_here_until_there
     next_shared = run("remember", TESTING, "--scope", "team")
 
     assert own.stderr == ""
-    assert shared.stderr == "kept on this machine, to be shared once a hub is configured\n"
+    assert shared.stderr == "kept on this machine until you join a team: hivemind team login URL\n"
     assert (next_shared.exit_code, next_shared.stderr) == (0, "")
 
 

@@ -304,7 +304,7 @@ def test_a_person_can_still_search_and_store_and_an_agent_cannot(
 
 
 def test_status_says_so_while_memory_is_off(repository: Path) -> None:
-    line = "memory is off in this repository: hivemind on"
+    line = "memory       off in this repository; to turn it on: hivemind on"
 
     run("off")
     while_off, report = run().output, run_json("status")

@@ -238,8 +238,10 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
         raise
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else ctx.command_path
-        hint = "" if isinstance(error, UnknownCommand) else f" See '{where} --help'."
-        raise CommandError(f"{error.format_message()}{hint}", get_exit_code(InvalidInput())) from error
+        message = error.format_message()
+        stop = "" if message.endswith((".", "?", "?)")) else "."
+        hint = "" if isinstance(error, UnknownCommand) else f"{stop} See '{where} --help'."
+        raise CommandError(f"{message}{hint}", get_exit_code(InvalidInput())) from error
     except (click.ClickException, click.exceptions.Exit):
         raise
     except OSError as error:

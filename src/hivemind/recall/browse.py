@@ -106,4 +106,4 @@ class Browse:
         every_repository = replace(self._context.limit_sight(), everywhere=True)
         of_the_team = replace(self._context.query(scope=Scope.TEAM, statuses=()), sight=every_repository)
         is_first = not memories.has_others(store.db, of_the_team, [memory.id])
-        return "kept on this machine, to be shared once a hub is configured" if is_first else ""
+        return "kept on this machine until you join a team: hivemind team login URL" if is_first else ""

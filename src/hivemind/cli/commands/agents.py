@@ -93,6 +93,9 @@ def uninstall(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes:
         if not dry_run:
             _confirm_plan(connections, "Remove this?", yes=yes)
             connections = mind.agents.apply(connections)
+            for connection in connections:
+                if connection.plan.changes and not connection.plan.problems:
+                    note(f"{connection.title} is disconnected.")
         _report(connections, "", "is still connected")
 
 

@@ -65,7 +65,7 @@ def guard(memory: str | None, **options: Any) -> None:
             _list(mind, everywhere=options["everywhere"])
         elif options["off"]:
             memory_without = mind.guards.lift(memory, everywhere=options["everywhere"])
-            output.emit(memory_without, f"Lifted the guard of {output.summarise(memory_without)}")
+            output.emit(memory_without, f"Removed the guard of {output.summarise(memory_without)}")
         elif options["accept"]:
             _emit_report(mind.guards.accept(memory, everywhere=options["everywhere"]), "Accepted")
         elif options["pause"] is not None:
@@ -149,7 +149,7 @@ def _emit_report(report: GuardReport, what: str) -> None:
     if report.state in (GuardState.DISARMED, GuardState.ENDED):
         output.warn(f"it does not act now: {report.summary}")
     what, span = ("End the pause", "0") if is_paused else ("Let such calls pass", "1h")
-    output.note(f"{what}: hivemind guard {short_id} --pause {span} · remove it: hivemind guard {short_id} --off")
+    output.note(f"{what}: hivemind guard {short_id} --pause {span}\nRemove it: hivemind guard {short_id} --off")
 
 
 def _print_trial(trigger: str, answer: GuardAnswer, trial: GuardTrial) -> None:

@@ -117,7 +117,8 @@ def _print_record(explanation: Explanation, steps: Sequence[Observation | None])
     if not record.tellings:
         return
     output.print_heading("What followed")
-    output.print_text(f"Told {plural(record.tellings, 'time')} in {plural(record.sessions, 'session')}.")
+    sessions = f" in {plural(record.sessions, 'session')}" if record.sessions else ", outside of sessions"
+    output.print_text(f"Told {plural(record.tellings, 'time')}{sessions}.")
     rows = [
         [
             format_minute(outcome.at),
@@ -208,7 +209,7 @@ def _show_versions(mind: Hivemind, memories: Sequence[str], subject: str = "", *
                 output.print_heading(output.summarise(steps[-1].after, place))
             output.print_history(steps)
         if not histories:
-            output.note(f"Nothing is known about {subject}.")
+            output.note(f"No memory here has the subject {subject!r}.")
 
     output.emit(histories if subject or len(histories) > 1 else histories[0], show)
 

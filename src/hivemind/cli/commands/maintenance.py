@@ -77,7 +77,7 @@ def _print_status(report: StatusReport, repository: Repository) -> None:
     # A commit id means nothing to people, so the folder's name stands before it.
     output.print_field("repository", f"{repository.name} (first commit {place[:9]})" if kind == "commit" else place)
     if report.is_off:
-        output.print_text("memory is off in this repository: hivemind on")
+        output.print_field("memory", "off in this repository; to turn it on: hivemind on")
     output.print_field("memories", " · ".join(filter(None, [counts or "none here yet", elsewhere])))
     output.print_field("agents", ", ".join(report.connected) or "none connected")
     if last := report.last_session:

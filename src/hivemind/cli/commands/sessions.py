@@ -16,6 +16,7 @@ from hivemind.model.digest import Digest, DigestLine, Part
 from hivemind.model.ids import shorten_session_ids
 from hivemind.model.session import Observation, ObservationKind, Session, SessionState
 from hivemind.model.timestamps import format_minute, format_period, parse_timestamp
+from hivemind.text import switch
 from hivemind.text.clean import first_line, plural
 from hivemind.text.fence import format_field
 
@@ -39,10 +40,13 @@ def brief(prompt: str) -> None:
     """
     with open_mind() as mind:
         recall = mind.on_prompt(prompt) if prompt else mind.brief()
+        is_off = switch.is_off(mind.repository.root)
     why = "no memory fits this prompt" if prompt else "nothing is remembered here yet"
     output.emit(
         recall, lambda: output.print_text(recall.text) if recall.text else output.note(f"Empty: {why}."), is_fenced=True
     )
+    if is_off:
+        output.note("Agents are not told this, because memory is off in this repository: hivemind on")
 
 
 @commands.command("learn")

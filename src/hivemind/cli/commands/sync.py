@@ -279,8 +279,9 @@ def resume() -> None:
 @yes_option
 def leave(yes: bool) -> None:
     """Stop sharing with your other machines; all memories stay on this one."""
-    confirm("Stop sharing, and forget the key on this machine?", yes=yes)
     with open_mind() as mind:
+        if mind.devices.is_set_up:
+            confirm("Stop sharing, and forget the key on this machine?", yes=yes)
         farewell = mind.devices.leave()
     match farewell:
         case Farewell.EMPTIED:

@@ -33,6 +33,7 @@ REVOCATION_REPORTS = {
     Revocation.UNSUPPORTED: " The identity provider cannot end a single login; sign out there to end it.",
     Revocation.FAILED: " The identity provider did not end this login; sign out there to end it.",
 }
+NO_TEAM = "this store belongs to no team; join one: hivemind team login URL"
 
 commands = click.Group()
 
@@ -104,7 +105,7 @@ def list_teams() -> None:
     with open_mind() as mind:
         credentials, member = mind.team.credentials, mind.team.status().membership
     if credentials is None or member is None:
-        raise InvalidInput("this store belongs to no team; join one: hivemind team login URL")
+        raise InvalidInput(NO_TEAM)
     login = credentials.login
     # A token is good for one team, and does not say what that is called.
     teams = login.teams if login else {"(the team of your token)": member.role.value}
@@ -120,6 +121,8 @@ def list_teams() -> None:
 def logout() -> None:
     """Leave the team; its memories are removed from this machine, yours stay."""
     with open_mind() as mind:
+        if not mind.team.is_logged_in and mind.team.status().membership is None:
+            raise InvalidInput(NO_TEAM)
         revocation = mind.team.logout()
     emit(
         {"team": None, "revocation": revocation.value},
@@ -142,12 +145,13 @@ def publish(memories: tuple[str, ...], dry_run: bool) -> None:
     hivemind team publish 3f9a2c1e
     """
     with open_mind() as mind:
-        publications = mind.team.publish(memories, dry_run=dry_run)
+        publications, is_member = mind.team.publish(memories, dry_run=dry_run), mind.team.is_logged_in
 
     def show() -> None:
         for publication in publications:
             memory = publication.memory
-            outcome = "would be shared" if dry_run else f"is shared with the team, as {shorten_id(publication.copy)}"
+            done = "is shared with the team" if is_member else "is copied for a team"
+            outcome = "would be shared" if dry_run else f"{done}, as {shorten_id(publication.copy)}"
             print_text(f"{shorten_id(memory.id)} {outcome}:")
             click.echo(quote(publication.text))
             if memory.metadata:
@@ -156,6 +160,8 @@ def publish(memories: tuple[str, ...], dry_run: bool) -> None:
                 print_text(indent(f"source: {source.channel} {source.actor} {source.file}".rstrip()))
             for what in publication.withheld:
                 note(f"    not shared: {what}")
+        if publications and not (is_member or dry_run):
+            note("kept on this machine until you join a team: hivemind team login URL")
 
     emit(publications, show)
 

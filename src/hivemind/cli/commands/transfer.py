@@ -288,6 +288,8 @@ def import_memories(path: Path | None, tool: str | None, approve: bool) -> None:
         return
     if path is None:
         raise click.UsageError("name the file to import; - reads standard input")
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; name the file that 'hivemind export' wrote, or the tool with --from")
     with _explain_interruption(), open_mind() as mind, progress("Importing"), click.open_file(str(path), "rb") as file:
         lines = read_text_lines(cast(BinaryIO, file))
         report = mind.files.import_lines(lines, approve=approve, name="" if str(path) == "-" else str(path))
