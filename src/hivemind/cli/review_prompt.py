@@ -170,10 +170,14 @@ class ReviewPrompt:
     def _ask(self, choices: Mapping[str, str], position: int) -> str:
         """Read keys until one of them decides; other keys are ignored, so that a slip changes nothing."""
         shown_choices = {**choices, "?": "help"}
-        width = sum(len(f"{key} {what} · ") for key, what in shown_choices.items())
-        # A line each where one line is too narrow for all.
-        between = " · " if width <= shutil.get_terminal_size().columns + 3 else "\n"
-        question = between.join(f"{click.style(key, bold=True)} {what}" for key, what in shown_choices.items())
+        lines: list[dict[str, str]] = [{}]
+        for key, what in shown_choices.items():
+            if len(_join_choices({**lines[-1], key: what})) > shutil.get_terminal_size().columns:
+                lines.append({})
+            lines[-1][key] = what
+        question = "\n".join(
+            _join_choices({click.style(key, bold=True): what for key, what in line.items()}) for line in lines
+        )
         click.echo(question)
         while True:
             try:
@@ -258,3 +262,7 @@ class ReviewPrompt:
         self._mind.review.rollback(Selection(batch=decision.batch), reason="undone in the review")
         note(f"undone: {plural(len(decision.memory_ids), 'memory')}")
         return decision.position
+
+
+def _join_choices(choices: Mapping[str, str]) -> str:
+    return " · ".join(f"{key} {what}" for key, what in choices.items())
