@@ -22,10 +22,10 @@ from hivemind.text.untrusted import parse_json
 TORN = (ValueError, LookupError, TypeError, AttributeError)
 """What parsing a file may raise that has not arrived whole."""
 NEWER_KEY = (
-    "the other machines use a newer key: this machine was removed, the key has not arrived yet, or it was made by a"
-    " machine that this one has not met or by an older hivemind. To join again: hivemind sync setup, with the newest"
-    " phrase ('hivemind sync phrase' on another machine shows it). If no machine of yours has it, delete the file,"
-    " and remove again what 'hivemind sync devices' lists and should not"
+    "the other machines use a newer key than this one. If its file has not arrived yet, wait. If this machine was"
+    " removed, or does not know the machine that made the key, join again: hivemind sync setup, with the newest phrase"
+    " ('hivemind sync phrase' on another machine shows it). If no machine of yours has the key, delete the file, and"
+    " remove again what 'hivemind sync devices' lists and should not"
 )
 REMOVED_EACH_OTHER = (
     "two of your machines have removed each other, and this one cannot know which of them to follow. Take one that you"

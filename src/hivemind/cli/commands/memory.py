@@ -31,7 +31,7 @@ commands = click.Group()
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="How sure it is, from 0 to 1.")
 @arguments.metadata_option("--meta", "Metadata: text, a number, true or false; in quotes always text.")
 @click.option("--propose", is_flag=True, help="Store it as a proposal for review.")
-@click.option("--said", default="", metavar="WORDS", help="For agents: the person's words in this session, copied.")
+@click.option("--said", default="", metavar="WORDS", help="For agents: what the person typed, word for word.")
 def remember(text: str | None, **options: Any) -> None:
     """Store a memory.
 

@@ -349,8 +349,8 @@ def erase(
 
     The receipt says for each place: done, pending (tried again later), remains (something still contains it) or out of
     reach. The exit code is 1 if something remains, or is pending on this machine. Other machines erase it when they
-    sync. The id of an erased memory shows its receipt again, after an exchange if others had not erased it. --about
-    erases everything that contains a name, in every repository; it asks first.
+    sync. Give the id of an erased memory to see its receipt again; machines that have not confirmed are asked first.
+    --about erases everything that contains a name, in every repository; it asks first.
 
     \b
     hivemind erase 3f9a2c1e --reason "a customer's name"
