@@ -26,6 +26,8 @@ def test_careless_notes_get_the_kind_a_reader_gives_them(part: str, least: int) 
 def test_a_rule_about_the_product_is_a_requirement() -> None:
     assert tell_kind("The API must respond within 200 ms") is Kind.REQUIREMENT
     assert tell_kind("REQ-12: exports contain no names") is Kind.REQUIREMENT
+    assert tell_kind("The requirement is 300 ms") is Kind.REQUIREMENT
+    assert tell_kind("CI installs from requirements.txt") is Kind.FACT
 
 
 def test_a_long_note_or_a_question_is_a_fact() -> None:

@@ -31,7 +31,7 @@ KIND_PATTERNS: dict[Kind, str] = {
     r"|\A(?:first|step 1)\b.*\bthen\b|\A(?:when|if|once|for an?|after)\b[^.]{3,60}?\b(?:run|call|execute)\b"
     r"|\A(?:you can )?(?:re)?(?:run|start|stop|build|install|deploy|reset|generate|test|serve|launch|load|seed)\b"
     r"[^,.]{2,60} (?:with|via|using|by) \S",
-    Kind.REQUIREMENT: r"\b(?:requirements?|req-\d+|shall|acceptance criteria)\b"
+    Kind.REQUIREMENT: r"\b(?:requirements?(?![./]\w)|req-\d+|shall|acceptance criteria)\b"
     r"|\bmust (?:support|handle|work|respond|answer|be able|comply|finish)\b",
     Kind.CONVENTION: r"\A(?:never(?! ?mind)|always|do not|don'?t|avoid|stop|only|keep|prefer|use|every|no|make sure"
     r"|ensure|from now on|going forward|in (?:the )?future|as a rule)\b"
