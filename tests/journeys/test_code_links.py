@@ -1041,4 +1041,4 @@ def test_indexing_is_advised_only_while_it_may_link_something(
 
     assert "hivemind code index" in before
     assert "hivemind code index" not in after
-    assert "1 that seem to name code are not: 'hivemind code link ID CODE'" in after
+    assert "1 without a link that seem to name code: 'hivemind code link ID CODE'" in after

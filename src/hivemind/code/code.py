@@ -55,7 +55,7 @@ def describe_links(linked: int, unlinked: int, *, may_lack_names: bool) -> str:
     if not unlinked:
         return text
     remedies = ["'hivemind code index'"] * may_lack_names + ["'hivemind code link ID CODE'"]
-    return f"{text}, {unlinked} that seem to name code are not: {' or '.join(remedies)}"
+    return f"{text}, {unlinked} without a link that seem to name code: {' or '.join(remedies)}"
 
 
 class Code:

@@ -85,8 +85,7 @@ def _print_status(report: StatusReport, repository: Repository) -> None:
         output.print_field("last session", f"{last.agent}, {format_minute(last.last_seen_at)}{task}")
     output.print_field("to review", plural(report.waiting, "memory") if report.waiting else "none")
     if report.linked or report.unlinked:
-        verbs = "seems to name code but is not" if report.unlinked == 1 else "seem to name code but are not"
-        unlinked_text = f", {report.unlinked:,} {verbs}" if report.unlinked else ""
+        unlinked_text = f", {report.unlinked:,} without a link that seem to name code" if report.unlinked else ""
         output.print_field("code", f"{plural(report.linked, 'memory')} linked{unlinked_text}")
     stale_text = f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none"
     unread_text = "; the rest of the code is being read in the background" if report.is_code_behind else ""
