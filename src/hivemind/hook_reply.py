@@ -24,6 +24,7 @@ from hivemind.recall.actions import ActionReply
 from hivemind.sessions import brief_marker
 from hivemind.sessions.action_cues import FIXED, REMEMBERED
 from hivemind.settings import Settings
+from hivemind.store.sqlite import KEPT
 from hivemind.system import stretch
 from hivemind.text.clean import plural
 from hivemind.text.cues import GUARDED, find_root, forget_announced, forget_session, mark_announced, mark_answered
@@ -107,7 +108,8 @@ def _parse(payload: str) -> Any:
 
 
 def load_modules_and_model() -> None:
-    """Load what most answers need, so that the next one need not; for a process that gives many."""
+    """Load what most answers need, and keep it and the store open; for a process that gives many."""
+    KEPT.is_on = True
     for name in MODULES:
         importlib.import_module(f"hivemind.{name}")
     settings = Settings.load()
@@ -115,6 +117,11 @@ def load_modules_and_model() -> None:
     # A model is loaded once per process.
     for load in (lambda: embedder.meaning, lambda: embedder.encode_wording):
         load()
+
+
+def close_stores() -> None:
+    """Close the stores that were kept open."""
+    KEPT.close()
 
 
 def _open_in_a_hurry(settings: Settings, directory: Path, writer: Writer) -> Hivemind:

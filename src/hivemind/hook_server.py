@@ -1,7 +1,7 @@
 """Answers hooks in a process that is already running, the MCP server of a session, with its modules and model loaded.
 
 A hook writes its event to the spool before it asks, so a server that dies loses nothing. Each request opens the store
-anew, which takes a few milliseconds: an answer is the one that the hook itself would give, also right after an erasure,
+anew, though its connection is kept: an answer is the one that the hook itself would give, also right after an erasure,
 a rollback or a change of settings. Nothing is loaded before the first hook asks; that hook answers by itself.
 """
 
@@ -22,6 +22,7 @@ from hivemind.system import FileLock, stretch
 # With the store and the model, these take longer to load than a client waits for its list of tools.
 answer_hook = when_called("hook_reply", "answer")
 load_for_hooks = when_called("hook_reply", "load_modules_and_model")
+close_stores = when_called("hook_reply", "close_stores")
 
 LOCK_FILE = "sockets.lock"
 LOCK_SECONDS = 1.0
@@ -78,6 +79,8 @@ class HookServer:
         end = time.monotonic() + END_SECONDS
         for _ in range(MOST_REQUESTS):
             self._requests.acquire(timeout=max(end - time.monotonic(), 0))
+        if self._is_ready:
+            close_stores()
         self._remove_socket()
 
     def _listen(self) -> None:
