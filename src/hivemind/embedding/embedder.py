@@ -23,6 +23,9 @@ START, PADDING, END = 0, 1, 2
 ROWS_AT_ONCE = 4
 """OpenBLAS multiplies so many rows together, and the rest one by one: 15 tokens take a third longer than 16."""
 
+KEPT_BYTES = 4 << 20
+"""More than an intermediate result of the longest text takes."""
+
 MAX_TOKENS = 512
 """In tokens, including start and end: the model was trained with positions up to this one."""
 
@@ -78,6 +81,9 @@ class ShippedModel:
         # In one piece, which the system backs with large pages: that halves the time it takes to fill.
         squares = np.empty((LAYERS, 12, self.dimension, self.dimension), np.float32)
         self._layers = [_load_layer(weights, f"layers.{number}", squares[number]) for number in range(LAYERS)]
+        # Freed at once. From then on glibc keeps freed pieces up to that size for the next text: getting them from the
+        # system again, page by page, takes a tenth of the time of a text of 80 tokens.
+        np.empty(KEPT_BYTES, np.uint8)
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return one row of unit length for each text, in the same order; the end of a long text is ignored.
@@ -101,7 +107,7 @@ class ShippedModel:
         for number, text in enumerate(texts):
             x, length = self._look_up(text, WORDING_TOKENS)
             for layer in self._layers:
-                x = layer.apply(x, length, rows=len(x))
+                x = layer.apply(x, length)
             rows[number] = np.concatenate([x[0], x[:length].mean(axis=0)])
         return rows
 
@@ -109,9 +115,9 @@ class ShippedModel:
         *layers, last = self._layers
         x, length = self._look_up(text, MAX_TOKENS)
         for layer in layers:
-            x = layer.apply(x, length, rows=len(x))
-        # Only the first token's state is used, so the last layer computes one row.
-        return last.apply(x, length, rows=1)
+            x = layer.apply(x, length)
+        # Only the first token's state is used.
+        return last.apply_to_first(x, length)[0]
 
     def _look_up(self, text: str, limit: int) -> tuple[Floats, int]:
         """Return a row for each token of a text and for some of padding behind them, and how many are the text's."""
@@ -158,14 +164,34 @@ class _Layer:
     feed_forward_out: _Linear
     output_norm: _Norm
 
-    def apply(self, x: Floats, length: int, rows: int) -> Floats:
-        """Return the first rows after this layer; each attends to the whole text, whose rows come first."""
+    def apply(self, x: Floats, length: int) -> Floats:
+        """Return all rows after this layer; each attends to the whole text, whose rows come first."""
         keys_and_values = self.keys_and_values.apply(x)[:length].reshape(length, 2, HEADS, HEAD_WIDTH)
         keys, values = keys_and_values.transpose(1, 2, 3, 0)
         # In the order in which they are multiplied; BLAS takes twice as long with the other one.
         keys = np.ascontiguousarray(keys)
-        x = x[:rows]
-        attention = self.attention_output.apply(_attend(self.queries.apply(x), keys, values))
+        return self._feed_forward(x, _attend(self.queries.apply(x), keys, values))
+
+    def apply_to_first(self, x: Floats, length: int) -> Floats:
+        """Return the first row alone.
+
+        A single query needs no key and value of each token: it is multiplied with the matrix of the keys instead, and
+        the mean of the tokens with that of the values. For a text of 80 tokens this saves 5 % of the time.
+        """
+        text = x[:length]
+        squares = self.keys_and_values.weight.reshape(-1, 2, HEADS, HEAD_WIDTH).transpose(1, 2, 0, 3)
+        query = self.queries.apply(x[:1]).reshape(HEADS, HEAD_WIDTH, 1)
+        query *= HEAD_WIDTH**-0.5
+        # The bias of the keys adds the same to the weights of all tokens, which changes nothing.
+        weights = (squares[0] @ query)[:, :, 0] @ text.T
+        weights -= weights.max(axis=1, keepdims=True)
+        np.exp(weights, out=weights)
+        weights /= weights.sum(axis=1, keepdims=True)
+        values = ((weights @ text)[:, None] @ squares[1]).reshape(1, -1)
+        return self._feed_forward(x[:1], values + self.keys_and_values.bias[values.size :])
+
+    def _feed_forward(self, x: Floats, attention: Floats) -> Floats:
+        attention = self.attention_output.apply(attention)
         attention += x
         x = self.attention_norm.apply(attention)
         y = self.feed_forward_out.apply(_compute_double_gelu(self.feed_forward_in.apply(x)))
