@@ -5,7 +5,6 @@ every request asks the database whom it belongs to: so a revoked token is out at
 answer. The team page shows members and how far their devices have synced; admins also see tokens and refused requests.
 """
 
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -25,6 +24,7 @@ from hivemind.viewer.templating import ENVIRONMENT, render_refusal
 REFUSALS_SHOWN = 30
 START_PATH, CALLBACK_PATH = "/login/provider", "/login/callback"
 COOKIE, COOKIE_PATH, COOKIE_SECONDS = "hivemind_login", "/login", 600
+"""Has what belongs to a login on its way to the provider and back, so that any of several hubs can go on with it."""
 MAX_TEAM_CHARACTERS = 200
 
 
@@ -34,6 +34,7 @@ def create_application(host: Host, public_url: str) -> ASGIApp:
     is_secure = parts.scheme == "https"
     # Browsers accept a __Host- cookie only over TLS and for this host alone.
     cookie = "__Host-hivemind" if is_secure else "hivemind_hub"
+    redirect_url = public_url.rstrip("/") + CALLBACK_PATH
 
     def redirect_to_login() -> Response:
         answer = RedirectResponse("/login", 303)
@@ -66,7 +67,31 @@ def create_application(host: Host, public_url: str) -> ASGIApp:
         host.end_visit(request.state.who, request.state.visitor.key)
         return redirect_to_login()
 
-    provider_pages = ProviderPages(host=host, public_url=public_url, cookie=cookie)
+    def start_at_provider(request: Request) -> Response:
+        team = request.query_params.get("team", "")[:MAX_TEAM_CHARACTERS]
+        url, pending = host.start_in_browser(redirect_url, team)
+        answer = RedirectResponse(url, 303)
+        answer.set_cookie(
+            COOKIE, pending, max_age=COOKIE_SECONDS, path=COOKIE_PATH, httponly=True, secure=is_secure,
+            # Not "strict": the browser comes back from another site, and a strict cookie would stay behind.
+            samesite="lax",
+        )  # fmt: skip
+        return answer
+
+    def finish_at_provider(request: Request) -> Response:
+        """Sign in the browser that comes back, or let its person choose one of their teams."""
+        secret, teams = host.finish_in_browser(
+            request.cookies.get(COOKIE, ""), dict(request.query_params), redirect_url, get_address(request.scope)
+        )
+        # A page and no redirect: to a browser, a redirect still comes from the provider's site, and its request would
+        # neither have the strict cookie nor pass the guard.
+        page = ENVIRONMENT.get_template("signed_in.html")
+        answer = HTMLResponse(page.render(teams=teams, start=START_PATH, visitor=None))
+        answer.delete_cookie(COOKIE, path=COOKIE_PATH, httponly=True, secure=is_secure, samesite="lax")
+        if secret:
+            answer.set_cookie(cookie, secret, httponly=True, samesite="strict", secure=is_secure)
+        return answer
+
     site = Site(
         origins=frozenset({f"{parts.scheme}://{parts.netloc}"}),
         # The secret part of a form token is the cookie; the key must be the same on every hub.
@@ -78,58 +103,10 @@ def create_application(host: Host, public_url: str) -> ASGIApp:
         login=begin_visit,
         logout=end_visit,
         provider=urlsplit(host.issuer).netloc if host.has_sign_in else "",
-        public_pages={START_PATH: provider_pages.start, CALLBACK_PATH: provider_pages.finish},
+        public_pages={START_PATH: start_at_provider, CALLBACK_PATH: finish_at_provider},
         record_refusal=lambda request, reason: host.note_refusal(request.state.who, describe(request), reason),
     )
     return build(site, PAGES)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderPages:
-    """Signs browsers in at the identity provider.
-
-    The browser goes to the provider and comes back with a code, which the hub redeems. A cookie of the browser has what
-    belongs to a login on its way, so that any of several hubs can go on with it.
-    """
-
-    host: Host
-    public_url: str
-    cookie: str
-    """The cookie of a browser that is signed in."""
-
-    def start(self, request: Request) -> Response:
-        """Send the browser to the provider."""
-        team = request.query_params.get("team", "")[:MAX_TEAM_CHARACTERS]
-        url, pending = self.host.start_in_browser(self._redirect_url, team)
-        answer = RedirectResponse(url, 303)
-        answer.set_cookie(
-            COOKIE, pending, max_age=COOKIE_SECONDS, path=COOKIE_PATH, httponly=True, secure=self._is_secure,
-            # Not "strict": the browser comes back from another site, and a strict cookie would stay behind.
-            samesite="lax",
-        )  # fmt: skip
-        return answer
-
-    def finish(self, request: Request) -> Response:
-        """Sign in the browser that comes back, or let its person choose one of their teams."""
-        secret, teams = self.host.finish_in_browser(
-            request.cookies.get(COOKIE, ""), dict(request.query_params), self._redirect_url, get_address(request.scope)
-        )
-        # A page and no redirect: to a browser, a redirect still comes from the provider's site, and its request would
-        # neither have the strict cookie nor pass the guard.
-        page = ENVIRONMENT.get_template("signed_in.html")
-        answer = HTMLResponse(page.render(teams=teams, start=START_PATH, visitor=None))
-        answer.delete_cookie(COOKIE, path=COOKIE_PATH, httponly=True, secure=self._is_secure, samesite="lax")
-        if secret:
-            answer.set_cookie(self.cookie, secret, httponly=True, samesite="strict", secure=self._is_secure)
-        return answer
-
-    @property
-    def _redirect_url(self) -> str:
-        return self.public_url.rstrip("/") + CALLBACK_PATH
-
-    @property
-    def _is_secure(self) -> bool:
-        return self.public_url.startswith("https:")
 
 
 def show_team(request: PageRequest, new_token: str = "") -> Response:
