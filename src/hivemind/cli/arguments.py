@@ -221,9 +221,11 @@ def expecting_an_answer() -> Iterator[None]:
         raise InvalidInput("nobody answered; add --yes if you agree") from error
 
 
-def apply_to_memories(
-    verb: Callable[..., Memory], report: str, ids: Sequence[str], *, everywhere: bool, **options: Any
-) -> None:
+Verb = Callable[[Hivemind], Callable[..., Memory]]
+"""Finds a verb about a memory."""
+
+
+def apply_to_memories(verb: Verb, report: str, ids: Sequence[str], *, everywhere: bool, **options: Any) -> None:
     """Call a verb about each of these memories, as one batch that a rollback undoes, and report it."""
     if not ids:
         raise InvalidInput("name at least one memory by its id; 'hivemind list' shows them")
@@ -235,13 +237,13 @@ def apply_to_memories(
         # twice, by a shorter and a longer id.
         targets = list(dict.fromkeys(mind.show(memory_id, everywhere=everywhere).id for memory_id in ids))
         with mind.review.batch(report.lower()) as batch:
-            memories = [verb(mind, memory_id, everywhere=everywhere, **options) for memory_id in targets]
+            memories = [verb(mind)(memory_id, everywhere=everywhere, **options) for memory_id in targets]
     undo = f"Undo: hivemind rollback --batch {batch}"
     emit({"batch": batch, "memories": memories}, f"{report} {plural(len(memories), 'memory')}. {undo}")
 
 
-def apply_to_memory(verb: Callable[..., Memory], report: str, *args: Any, **options: Any) -> None:
+def apply_to_memory(verb: Verb, report: str, *args: Any, **options: Any) -> None:
     """Call a verb about one memory, and report it."""
     with open_mind() as mind:
-        memory = verb(mind, *args, **options)
+        memory = verb(mind)(*args, **options)
         emit(memory, f"{report} {summarise(memory, mind.checkout.label_elsewhere(memory.repo))}")

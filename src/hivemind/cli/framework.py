@@ -89,10 +89,6 @@ class SuggestingChoice(click.Choice[str]):
         return f"Choose {', '.join(self.choices[:-1])} or {self.choices[-1]}."
 
 
-class UnknownCommand(click.UsageError):
-    """There is no such command; the message says what to type instead."""
-
-
 class CommandGroup(click.Group):
     """Commands under one name, which suggest a command for a word that is none."""
 
@@ -126,7 +122,7 @@ class CommandGroup(click.Group):
         except click.UsageError as error:
             names = self._suggest_commands(ctx, args[0])
             hint = f"Did you mean {' or '.join(map(repr, names))}?" if names else f"See '{ctx.command_path} --help'."
-            raise UnknownCommand(f"There is no {self.noun} {args[0]!r}. {hint}", ctx) from error
+            raise CommandError(f"There is no {self.noun} {args[0]!r}. {hint}", EXIT_CODES[InvalidInput]) from error
 
     def _suggest_commands(self, ctx: click.Context, word: str) -> list[str]:
         """What to type for a word that is no command: by its meaning, its group, or a similar spelling."""
@@ -228,7 +224,8 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
             # A closed pipe is noticed here; when Python ends, it would print a message of its own.
             sys.stdout.flush()
     except HivemindError as error:
-        raise CommandError(_describe(error), get_exit_code(error)) from error
+        code = next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+        raise CommandError(_describe(error), code) from error
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         ctx.exit(PIPE_CLOSED)
@@ -241,7 +238,7 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
         message = error.format_message()
         stop = "" if message.endswith((".", "?", "?)")) else "."
         hint = "" if isinstance(error, UnknownCommand) else f"{stop} See '{where} --help'."
-        raise CommandError(f"{message}{hint}", get_exit_code(InvalidInput())) from error
+        raise CommandError(f"{message}{hint}", EXIT_CODES[InvalidInput]) from error
     except (click.ClickException, click.exceptions.Exit):
         raise
     except OSError as error:
@@ -258,11 +255,6 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
 def _describe(error: HivemindError) -> str:
     """The text of an error; memories quoted in it are fenced for an agent."""
     return format_error_for_agent(error) if is_agent_calling() else str(error)
-
-
-def get_exit_code(error: HivemindError) -> int:
-    """The exit code for an error, by its class."""
-    return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
 
 
 def _find_damage(ctx: click.Context) -> str | None:

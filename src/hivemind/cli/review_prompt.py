@@ -85,7 +85,7 @@ class ReviewPrompt:
             key = self._ask(choices, position)
             # A key that was not offered cannot arrive here.
             if key == "u":
-                position = self._undo(position)
+                position = self._undo()
             elif key == "s":
                 position = self._find_undecided(position + 1)
             elif key != "q" and self._confirm_group(position, key):
@@ -254,10 +254,8 @@ class ReviewPrompt:
                     replaces=replaces, metadata=memory.metadata,
                 )  # fmt: skip
 
-    def _undo(self, position: int) -> int:
-        """Roll the last decision back and return to it."""
-        if not self._decisions:
-            return position
+    def _undo(self) -> int:
+        """Roll the last decision back and return to its position."""
         decision = self._decisions.pop()
         self._mind.review.rollback(Selection(batch=decision.batch), reason="undone in the review")
         note(f"undone: {plural(len(decision.memory_ids), 'memory')}")

@@ -6,22 +6,9 @@ from collections.abc import Sequence
 
 import click
 
+from hivemind.cli import output
 from hivemind.cli.arguments import limit_option, open_mind, own_memory_argument, words_argument
 from hivemind.cli.framework import CommandGroup
-from hivemind.cli.output import (
-    describe_choices,
-    emit,
-    emit_rows,
-    fence_for_agent,
-    indent,
-    note,
-    print_heading,
-    print_recall,
-    print_table,
-    progress,
-    summarise,
-    wrap,
-)
 from hivemind.model.ids import shorten_id
 from hivemind.model.recall import CODE_BEHIND, RelatedContext
 from hivemind.model.review import StaleMemory
@@ -52,7 +39,7 @@ def link(memory: str, links: tuple[str, ...], instead: bool) -> None:
     """
     with open_mind() as mind:
         updated = mind.code.link(memory, links, instead=instead)
-    emit(updated, f"Linked {summarise(updated)}\n  {', '.join(updated.about)}")
+    output.emit(updated, f"Linked {output.summarise(updated)}\n  {', '.join(updated.about)}")
 
 
 @code.command("stale")
@@ -67,7 +54,7 @@ def list_stale(since: str, wait: bool) -> None:
     \b
     hivemind code stale --since origin/main --wait
     """
-    with open_mind() as mind, progress("Reading the code"):
+    with open_mind() as mind, output.progress("Reading the code"):
         stale_memories = mind.code.stale(since=since, wait=wait)
         is_behind = mind.code.is_behind
     rows = [
@@ -76,12 +63,12 @@ def list_stale(since: str, wait: bool) -> None:
         for staleness in stale.became
     ]
     columns = ["id", "about", "change", "text"]
-    emit_rows(
-        stale_memories, columns, rows, after=describe_choices("ID"), if_empty="Nothing is stale.",
+    output.emit_rows(
+        stale_memories, columns, rows, after=output.describe_choices("ID"), if_empty="Nothing is stale.",
         on_screen=lambda: _print_stale(stale_memories),
     )  # fmt: skip
     if is_behind:
-        note(CODE_BEHIND)
+        output.note(CODE_BEHIND)
     sys.exit(1 if stale_memories else 0)
 
 
@@ -90,10 +77,10 @@ def _print_stale(stale_memories: Sequence[StaleMemory]) -> None:
     # Not a table: four columns leave none of them wide enough for the name of a symbol.
     for stale in stale_memories:
         label = f"{shorten_id(stale.memory.id)}  "
-        click.echo(wrap(quote_line(first_line(stale.memory.text)), label, " " * len(label)))
+        click.echo(output.wrap(quote_line(first_line(stale.memory.text)), label, " " * len(label)))
         for staleness in stale.became:
-            click.echo(indent(staleness.anchor.label))
-            click.echo(indent(staleness.text, 8))
+            click.echo(output.indent(staleness.anchor.label))
+            click.echo(output.indent(staleness.text, 8))
 
 
 @code.command("related")
@@ -111,22 +98,22 @@ def find_related(target: str, limit: int, why: bool) -> None:
     hivemind code related auth.service.authenticate_user
     hivemind code related "add a second factor to the login"
     """
-    with open_mind() as mind, progress("Reading the code") as advance:
+    with open_mind() as mind, output.progress("Reading the code") as advance:
         context = mind.code.find_related(target, limit=limit, progress=advance)
-    emit(context, lambda: _print_related(context, why=why), is_fenced=True)
+    output.emit(context, lambda: _print_related(context, why=why), is_fenced=True)
 
 
 def _print_related(context: RelatedContext, *, why: bool) -> None:
-    print_recall(context.recall, why=why)
-    with fence_for_agent():
+    output.print_recall(context.recall, why=why)
+    with output.fence_for_agent():
         _print_callers(context)
 
 
 def _print_callers(context: RelatedContext) -> None:
     callers = context.callers
     if callers and (callers.symbols or callers.unresolved):
-        print_heading("Callers")
-        print_table(["caller", "line"], [[symbol.label, str(symbol.line)] for symbol in callers.symbols])
+        output.print_heading("Callers")
+        output.print_table(["caller", "line"], [[symbol.label, str(symbol.line)] for symbol in callers.symbols])
         if callers.unresolved:
             click.echo(f"and {plural(callers.unresolved, 'use')} of the name without an import of the file")
 
@@ -145,7 +132,7 @@ def list_symbols(path: str) -> None:
         [f"{symbol.line}-{symbol.end_line}", symbol.kind, symbol.qualified or symbol.path, symbol.signature]
         for symbol in symbols
     ]
-    emit_rows(symbols, ["lines", "kind", "symbol", "signature"], rows)
+    output.emit_rows(symbols, ["lines", "kind", "symbol", "signature"], rows)
 
 
 @code.command("index")
@@ -163,10 +150,10 @@ def index(background: bool, tree: str) -> None:
     be deleted at any time.
     """
     os.chdir(tree)
-    with open_mind() as mind, progress("Reading the code") as advance:
+    with open_mind() as mind, output.progress("Reading the code") as advance:
         report = mind.code.index_politely() if background else mind.code.index(advance)
     if report.left_out:
-        note(f"{plural(report.left_out, 'file')} left out: the index holds {report.files} at most.")
+        output.note(f"{plural(report.left_out, 'file')} left out: the index holds {report.files} at most.")
     total = f"{plural(report.symbols, 'symbol')} in {plural(report.files, 'file')}"
     linked_text = f" Linked {plural(report.linked, 'memory')}." if report.linked else ""
-    emit(report, f"{total}; {plural(report.changed, 'file')} had changed.{linked_text}")
+    output.emit(report, f"{total}; {plural(report.changed, 'file')} had changed.{linked_text}")

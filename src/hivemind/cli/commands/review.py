@@ -1,7 +1,7 @@
 """``hivemind review`` and the decisions of a person: approve, reject, verify, forget, restore, roll back, erase."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -81,9 +81,7 @@ def dispute(memory: str, other: str, **options: Any) -> None:
     \b
     hivemind review dispute 3f9a2c1e 5b2e91aa --reason "the port cannot be both"
     """
-    arguments.apply_to_memory(
-        lambda mind, *ids, **more: mind.review.dispute(*ids, **more), "Disputed", memory, other, **options
-    )
+    arguments.apply_to_memory(lambda mind: mind.review.dispute, "Disputed", memory, other, **options)
 
 
 @review.command("settle")
@@ -98,9 +96,7 @@ def settle(memory: str, other: str, **options: Any) -> None:
     \b
     hivemind review settle 3f9a2c1e 5b2e91aa
     """
-    arguments.apply_to_memory(
-        lambda mind, *ids, **more: mind.review.settle(*ids, **more), "Settled", memory, other, **options
-    )
+    arguments.apply_to_memory(lambda mind: mind.review.settle, "Settled", memory, other, **options)
 
 
 @review.command("promote")
@@ -180,7 +176,7 @@ def approve(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: boo
     ids = _select_proposals(memories, all_from, "Approve", everywhere=everywhere, yes=yes)
     with open_mind() as mind:
         superseded_memories = mind.review.find_superseded_by(ids, everywhere=everywhere)
-    arguments.apply_to_memories(Hivemind.approve, "Approved", ids, everywhere=everywhere, reason=reason)
+    arguments.apply_to_memories(lambda mind: mind.approve, "Approved", ids, everywhere=everywhere, reason=reason)
     for memory in superseded_memories:
         remedy = f"Bring it back: hivemind restore {shorten_id(memory.id)}"
         output.warn_about_memory(f"superseded {shorten_id(memory.id)}", first_line(memory.text), remedy)
@@ -200,7 +196,7 @@ def reject(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: bool
     hivemind reject --all-from learn-5b2e91aa
     """
     ids = _select_proposals(memories, all_from, "Reject", everywhere=everywhere, yes=yes)
-    arguments.apply_to_memories(Hivemind.reject, "Rejected", ids, everywhere=everywhere, **options)
+    arguments.apply_to_memories(lambda mind: mind.reject, "Rejected", ids, everywhere=everywhere, **options)
 
 
 @commands.command("verify")
@@ -213,9 +209,7 @@ def verify(memories: tuple[str, ...], **options: Any) -> None:
     \b
     hivemind verify 3f9a2c1e
     """
-    arguments.apply_to_memories(
-        lambda mind, *ids, **more: mind.review.verify(*ids, **more), "Verified", memories, **options
-    )
+    arguments.apply_to_memories(lambda mind: mind.review.verify, "Verified", memories, **options)
 
 
 @commands.command("forget")
@@ -230,7 +224,7 @@ def forget(memories: tuple[str, ...], **options: Any) -> None:
     \b
     hivemind forget 3f9a2c1e --reason "no longer so"
     """
-    _apply_to_memories_or_conclusion(Hivemind.forget, "Forgot", memories, **options)
+    _forget_or_restore(memories, is_forgetting=True, **options)
 
 
 @commands.command("restore")
@@ -243,19 +237,17 @@ def restore(memories: tuple[str, ...], **options: Any) -> None:
     \b
     hivemind restore 3f9a2c1e
     """
-    _apply_to_memories_or_conclusion(Hivemind.restore, "Restored", memories, **options)
+    _forget_or_restore(memories, is_forgetting=False, **options)
 
 
-def _apply_to_memories_or_conclusion(
-    verb: Callable[..., Memory], report: str, ids: Sequence[str], **options: Any
-) -> None:
+def _forget_or_restore(ids: Sequence[str], *, is_forgetting: bool, **options: Any) -> None:
     """Forget or restore memories; an id that no memory has may be that of a conclusion."""
+    report = "Forgot" if is_forgetting else "Restored"
     try:
-        arguments.apply_to_memories(verb, report, ids, **options)
+        arguments.apply_to_memories(lambda mind: mind.forget if is_forgetting else mind.restore, report, ids, **options)
     except NotFound:
         with open_mind() as mind:
-            sessions = mind.sessions
-            decide = sessions.forget_conclusion if verb is Hivemind.forget else sessions.restore_conclusion
+            decide = mind.sessions.forget_conclusion if is_forgetting else mind.sessions.restore_conclusion
             conclusion = decide(ids[0], **options) if len(ids) == 1 else None
         if conclusion is None:
             raise

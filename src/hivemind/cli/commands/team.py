@@ -5,22 +5,9 @@ from typing import Any
 
 import click
 
+from hivemind.cli import output
 from hivemind.cli.arguments import dry_run_option, one_or_more_memories_argument, open_mind
 from hivemind.cli.framework import CommandGroup, wants
-from hivemind.cli.output import (
-    emit,
-    emit_rows,
-    indent,
-    note,
-    on_terminal,
-    print_field,
-    print_heading,
-    print_table,
-    print_text,
-    progress,
-    quote,
-    warn,
-)
 from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.model.codec import to_plain
 from hivemind.model.ids import shorten_id
@@ -69,7 +56,7 @@ def login(url: str, token: str | None, team_name: str, device_code: bool, insecu
         provider = None if token else mind.team.find_provider(url, insecure=insecure)
         if provider is None:
             token = token or click.prompt("Token", hide_input=True, err=True)
-            with progress("Reading the team's memories") as advance:
+            with output.progress("Reading the team's memories") as advance:
                 result = mind.team.login(url, token, insecure=insecure, progress=advance)
         else:
             result = mind.team.sign_in(
@@ -78,7 +65,7 @@ def login(url: str, token: str | None, team_name: str, device_code: bool, insecu
             )  # fmt: skip
         member = mind.team.status().membership
     assert member is not None
-    emit(result, f"Logged in as {member.person}, role {member.role}. {_count_entries(result)}.")
+    output.emit(result, f"Logged in as {member.person}, role {member.role}. {_count_entries(result)}.")
 
 
 def _announce(text: str) -> None:
@@ -87,10 +74,10 @@ def _announce(text: str) -> None:
 
 
 def _choose_team(teams: Mapping[str, str]) -> str:
-    if not on_terminal():
+    if not output.on_terminal():
         raise InvalidInput(f"you are in several teams; choose one with --team: {', '.join(teams)}")
     for name, role in teams.items():
-        note(f"{name} ({role})")
+        output.note(f"{name} ({role})")
     return str(click.prompt("Which team", type=click.Choice(list(teams)), err=True))
 
 
@@ -112,9 +99,11 @@ def list_teams() -> None:
     here = login.team if login else next(iter(teams))
     value = [{"team": name, "role": role, "here": name == here} for name, role in teams.items()]
     rows = [[name, role, "this store" if name == here else ""] for name, role in teams.items()]
-    emit_rows(value, ["team", "role", ""], rows)
+    output.emit_rows(value, ["team", "role", ""], rows)
     if len(teams) > 1 and not wants("json"):
-        note(f"Join another one in a store of its own: hivemind --store NAME team login {credentials.url} --team NAME")
+        output.note(
+            f"Join another one in a store of its own: hivemind --store NAME team login {credentials.url} --team NAME"
+        )
 
 
 @team.command("logout")
@@ -124,7 +113,7 @@ def logout() -> None:
         if not mind.team.is_logged_in and mind.team.status().membership is None:
             raise InvalidInput(NO_TEAM)
         revocation = mind.team.logout()
-    emit(
+    output.emit(
         {"team": None, "revocation": revocation.value},
         "Left the team. Its memories are removed from this machine." + REVOCATION_REPORTS.get(revocation, ""),
     )
@@ -152,18 +141,18 @@ def publish(memories: tuple[str, ...], dry_run: bool) -> None:
             memory = publication.memory
             done = "is shared with the team" if is_member else "is copied for a team"
             outcome = "would be shared" if dry_run else f"{done}, as {shorten_id(publication.copy)}"
-            print_text(f"{shorten_id(memory.id)} {outcome}:")
-            click.echo(quote(publication.text))
+            output.print_text(f"{shorten_id(memory.id)} {outcome}:")
+            click.echo(output.quote(publication.text))
             if memory.metadata:
-                print_text(indent(f"metadata: {memory.metadata.summary}"))
+                output.print_text(output.indent(f"metadata: {memory.metadata.summary}"))
             for source in publication.sources:
-                print_text(indent(f"source: {source.channel} {source.actor} {source.file}".rstrip()))
+                output.print_text(output.indent(f"source: {source.channel} {source.actor} {source.file}".rstrip()))
             for what in publication.withheld:
-                note(f"    not shared: {what}")
+                output.note(f"    not shared: {what}")
         if publications and not (is_member or dry_run):
-            note("kept on this machine until you join a team: hivemind team login URL")
+            output.note("kept on this machine until you join a team: hivemind team login URL")
 
-    emit(publications, show)
+    output.emit(publications, show)
 
 
 @team.command("status")
@@ -183,26 +172,26 @@ def show_status() -> None:
     def show() -> None:
         member = status.membership
         if member is None or not url:
-            print_text("This store belongs to no team. Join one: hivemind team login URL")
+            output.print_text("This store belongs to no team. Join one: hivemind team login URL")
             return
-        print_field("hub", url)
-        print_field("you are", f"{member.person}, role {member.role}")
-        print_field("last sync", format_minute(member.synchronised_at) if member.synchronised_at else "never")
-        print_field("unsent", plural(status.waiting, "entry"))
+        output.print_field("hub", url)
+        output.print_field("you are", f"{member.person}, role {member.role}")
+        output.print_field("last sync", format_minute(member.synchronised_at) if member.synchronised_at else "never")
+        output.print_field("unsent", plural(status.waiting, "entry"))
         ended = "over; 'hivemind sync' brings the team's memories"
-        print_field("lease ends", format_date(status.lease_ends_at) if status.lease_ends_at else ended)
+        output.print_field("lease ends", format_date(status.lease_ends_at) if status.lease_ends_at else ended)
         if problem:
             return
-        print_heading("Devices")
+        output.print_heading("Devices")
         rows = [
             [d["person"], d["id"][:8], format_minute(d["last_seen_at"]), f"{d['behind']:,}", f"{d['erasures']:,}"]
             for d in devices
         ]
-        print_table(["person", "device", "last seen", "entries unread", "erasures not confirmed"], rows)
+        output.print_table(["person", "device", "last seen", "entries unread", "erasures not confirmed"], rows)
 
     value = to_plain(status)
     if value["membership"]:
         del value["membership"]["key"]  # a secret
-    emit({**value, "hub": url, "devices": devices}, show)
+    output.emit({**value, "hub": url, "devices": devices}, show)
     if problem:
-        warn(problem)
+        output.warn(problem)
