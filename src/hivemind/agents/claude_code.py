@@ -38,21 +38,17 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     # Not a plugin: that needs the `claude` command, renames our tools, and gives SessionEnd 1.5 seconds at most.
     servers = target.project / ".mcp.json" if target.project else target.home / ".claude.json"
     settings = target.root / ".claude" / "settings.json"
-    # Not in a project: its settings override the user's own status line.
-    status_line = () if target.project else (_build_status_line(settings, launch),)
+    line = {"type": "command", "command": join_command(launch.status_line)}
+    status_line = JsonEntry(
+        path=settings, keys=("statusLine",), value=line, own_command=OWN_STATUS_LINE, purpose=Purpose.STATUS_LINE
+    )
     return (
         JsonEntry(path=servers, value=launch.build_server_entry(type="stdio", alwaysLoad=True)),
         # SessionEnd hooks get 1.5 seconds unless the settings give a timeout.
         build_claude_hooks(settings, NAME, launch, EVENTS, tools_before_call=TOOLS_BEFORE_CALL),
-        *status_line,
+        # Not in a project: its settings override the user's own status line.
+        *([] if target.project else [status_line]),
         *build_command_files(target.root / ".claude" / "commands", CLAUDE_FIELDS, arguments="$ARGUMENTS"),
-    )
-
-
-def _build_status_line(settings: Path, launch: Launch) -> Piece:
-    line = {"type": "command", "command": join_command(launch.status_line)}
-    return JsonEntry(
-        path=settings, keys=("statusLine",), value=line, own_command=OWN_STATUS_LINE, purpose=Purpose.STATUS_LINE
     )
 
 

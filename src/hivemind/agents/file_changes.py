@@ -5,13 +5,13 @@ import difflib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 
 from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.model.dataclass import dataclass
+from hivemind.system import replace_file
 
 EXECUTABLE_MODE = 0o755
 
@@ -145,24 +145,11 @@ def _set_content(path: Path, text: str | None, notes: Notes) -> None:
 def _write(target: Path, text: str, notes: Notes) -> None:
     notes.update((parent, None) for parent in target.parents if not parent.exists())
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Written to a temporary file and renamed, so that a crash leaves either the old or the new content.
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        encoding = "utf-8-sig" if _has_byte_order_mark(target) else "utf-8"
-        with os.fdopen(handle, "w", encoding=encoding, newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(EXECUTABLE_MODE if text.startswith("#!") else _get_mode(target))
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _get_mode(path: Path) -> int:
-    """Return the mode of a file; a new one is private to the user, as agents keep API keys in such files."""
-    return path.stat().st_mode & 0o7777 if path.exists() else 0o600
+    encoding = "utf-8-sig" if _has_byte_order_mark(target) else "utf-8"
+    # A new file is private to the user, as agents keep API keys in such files.
+    mode = EXECUTABLE_MODE if text.startswith("#!") else target.stat().st_mode & 0o7777 if target.exists() else 0o600
+    replace_file(target, text.encode(encoding), is_durable=True)
+    target.chmod(mode)
 
 
 def _has_byte_order_mark(path: Path) -> bool:

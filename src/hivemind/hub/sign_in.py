@@ -35,7 +35,6 @@ from hivemind.sync.hub_login import SignInAttempt
 
 PROOF_MARGIN = timedelta(hours=1)
 """How long a used ID token is remembered after it has expired, should clocks differ."""
-SIGNED_OUT = "this login is unknown here; sign in again: hivemind team login URL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +81,6 @@ def use_proof(db: Database, identity: Identity, id_token: str, now: datetime) ->
             "SELECT use_proof(?, ?, ?)", digest_proof(id_token), format_timestamp(expires_at), format_timestamp(now)
         )
     )
-
-
-def find_login(db: Database, token: str) -> Login | None:
-    """Return the login of a token, also if the token has expired or was replaced."""
-    row = db.one("SELECT team, id, name, role, person, hash, is_revoked FROM login_of(?)", hash_token(token))
-    return from_row(Login, row) if row else None
 
 
 def find_person(db: Database, asked: str) -> tuple[str, str] | None:
@@ -257,7 +250,7 @@ class HubSignIn:
         with self.database.connect_without_team() as db:
             # Before anything else, so that a removed person learns nothing about teams.
             name = admit_person(db, identity)
-            team_ids = self._find_teams(db, identity)
+            team_ids = {team: team_id for team in sorted(identity.roles) if (team_id := access.find_team(db, team))}
             login = self._find_login(db, request, identity) if request.previous_token else None
             team = _choose_team(request, team_ids, login)
             # A renewal is proved by the token it replaces; a provider may send the same ID token twice in a second.
@@ -267,16 +260,15 @@ class HubSignIn:
                 check_removal(db, identity.id, team_ids[team])
         return _SignedInPerson(identity=identity, name=name, team_ids=team_ids, team=team, login=login)
 
-    def _find_teams(self, db: Database, identity: Identity) -> dict[str, str]:
-        """Return the teams of this hub that the person's groups give access to, each name with its id."""
-        team_ids = {name: access.find_team(db, name) for name in identity.roles}
-        return {name: team for name, team in sorted(team_ids.items()) if team}
-
     def _find_login(self, db: Database, request: LoginRequest, identity: Identity) -> Login:
-        login = find_login(db, request.previous_token)
+        """Return the login to renew, also if its token has expired or was replaced."""
+        row = db.one(
+            "SELECT team, id, name, role, person, hash, is_revoked FROM login_of(?)", hash_token(request.previous_token)
+        )
+        login = from_row(Login, row) if row else None
         # Another person's ID token must not renew it, nor learn whose it is.
         if login is None or login.person != identity.id:
-            raise Unauthenticated(SIGNED_OUT)
+            raise Unauthenticated("this login is unknown here; sign in again: hivemind team login URL")
         if login.is_revoked:
             raise AccessRevoked("an admin ended this login, or it was used twice; ask one of them, or sign in again")
         return login

@@ -3,6 +3,7 @@
 Any number of workers share one database; ``hivemind hub serve`` runs one in a process of its own.
 """
 
+import math
 import multiprocessing
 import signal
 import sys
@@ -105,7 +106,8 @@ class HubWorker:
         """Rebuild outdated teams, build missing graphs, delete old receipts and tokens, and vacuum after erasures."""
         teams = self._hub.list_teams()
         for team in teams:
-            if team.is_outdated and self._is_due(team):
+            rebuilt_at = self._rebuilt_at.get(team.team, -math.inf)
+            if team.is_outdated and time.monotonic() - rebuilt_at > REBUILD_AGAIN_SECONDS:
                 self.rebuild(team)
             if self._embedder.meaning:
                 # Also where there is one: it may be of another model, or left half built.
@@ -153,10 +155,6 @@ class HubWorker:
             return 0
         with self._hub.open_team(team.team) as store:
             return derived_data.change_model(store.db, meaning.embedder.name)
-
-    def _is_due(self, team: TeamProgress) -> bool:
-        last = self._rebuilt_at.get(team.team)
-        return last is None or time.monotonic() - last > REBUILD_AGAIN_SECONDS
 
 
 class WorkerProcesses:

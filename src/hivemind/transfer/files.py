@@ -137,12 +137,9 @@ def parse_export(lines: Iterable[str]) -> Iterator[Entry | SkippedInput]:
                 yield _parse_memory(_parse_object(line))
             # A field may have any type, and each of these is raised by some wrong one.
             except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, InvalidInput) as error:
-                reason = f"not an exported memory: {_describe_error(error)}"
+                problem = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
+                reason = f"not an exported memory: {problem}"
                 yield SkippedInput(reason=reason, where=f"line {number}", raw=line[:MAX_RAW_CHARACTERS])
-
-
-def _describe_error(error: Exception) -> str:
-    return f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def _parse_object(line: str) -> dict[str, Any]:

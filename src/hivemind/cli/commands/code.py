@@ -105,13 +105,10 @@ def find_related(target: str, limit: int, why: bool) -> None:
 
 def _print_related(context: RelatedContext, *, why: bool) -> None:
     output.print_recall(context.recall, why=why)
-    with output.fence_for_agent():
-        _print_callers(context)
-
-
-def _print_callers(context: RelatedContext) -> None:
     callers = context.callers
-    if callers and (callers.symbols or callers.unresolved):
+    if callers is None or not (callers.symbols or callers.unresolved):
+        return
+    with output.fence_for_agent():
         output.print_heading("Callers")
         output.print_table(["caller", "line"], [[symbol.label, str(symbol.line)] for symbol in callers.symbols])
         if callers.unresolved:

@@ -12,7 +12,7 @@ from hivemind.cli import arguments, output
 from hivemind.cli.arguments import open_mind
 from hivemind.cli.framework import CommandGroup, wants
 from hivemind.model.codec import to_plain
-from hivemind.model.digest import Digest, DigestLine, Part
+from hivemind.model.digest import Digest, Part
 from hivemind.model.ids import shorten_session_ids
 from hivemind.model.session import Observation, ObservationKind, Session, SessionState
 from hivemind.model.timestamps import format_minute, format_period, parse_timestamp
@@ -184,19 +184,15 @@ def _print_state(state: SessionState, digest: Digest, title: str) -> None:
         if lines := digest.select(part):
             output.print_heading(heading)
             for line in lines:
-                _print_line(line)
+                # Only of a conclusion does a reader want to know who is behind it.
+                if part is Part.CONCLUSION:
+                    output.print_conclusion(line)
+                else:
+                    click.echo(output.quote(line.text, ""))
     if state.outputs:
         output.print_heading("Last commands")
         for run in state.outputs:
             click.echo(output.quote(f"{'failed' if run.failed else 'ok':<7}{first_line(run.command, 100)}", ""))
-
-
-def _print_line(line: DigestLine) -> None:
-    """Print a line of a digest; only of a conclusion does a reader want to know who is behind it."""
-    if line.part is Part.CONCLUSION:
-        output.print_conclusion(line)
-    else:
-        click.echo(output.quote(line.text, ""))
 
 
 @session_group.command("replay")

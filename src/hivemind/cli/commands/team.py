@@ -11,7 +11,7 @@ from hivemind.cli.framework import CommandGroup, wants
 from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.model.codec import to_plain
 from hivemind.model.ids import shorten_id
-from hivemind.model.team import Revocation, SyncResult
+from hivemind.model.team import Revocation
 from hivemind.model.timestamps import format_date, format_minute
 from hivemind.text.clean import neutralise, plural
 
@@ -65,7 +65,8 @@ def login(url: str, token: str | None, team_name: str, device_code: bool, insecu
             )  # fmt: skip
         member = mind.team.status().membership
     assert member is not None
-    output.emit(result, f"Logged in as {member.person}, role {member.role}. {_count_entries(result)}.")
+    counts = f"{plural(result.pulled, 'entry')} received, {result.pushed:,} sent"
+    output.emit(result, f"Logged in as {member.person}, role {member.role}. {counts}.")
 
 
 def _announce(text: str) -> None:
@@ -117,10 +118,6 @@ def logout() -> None:
         {"team": None, "revocation": revocation.value},
         "Left the team. Its memories are removed from this machine." + REVOCATION_REPORTS.get(revocation, ""),
     )
-
-
-def _count_entries(result: SyncResult) -> str:
-    return f"{plural(result.pulled, 'entry')} received, {result.pushed:,} sent"
 
 
 @team.command("publish")

@@ -37,7 +37,7 @@ def replay(request: PageRequest) -> Response:
     digest = mind.sessions.digest(session.id, everywhere=everywhere)
     conclusions = digest.select(Part.CONCLUSION)
     places = {step.source_id: place for place, step in enumerate(trace)}
-    first = request.read_number("from") or _find_page(places.get(request.query.get("step", ""), 0))
+    first = request.read_number("from") or places.get(request.query.get("step", ""), 0) // PAGE_STEPS * PAGE_STEPS
     end = first + PAGE_STEPS
     memories = mind.sessions.memories(session.id, everywhere=everywhere)
     recalls = _group_receipts(mind.history.receipts(session.id, everywhere=everywhere))
@@ -86,11 +86,6 @@ def decide(request: PageRequest) -> Response:
 
 def _find_conclusion(request: PageRequest, event: str) -> ExplainedConclusion | None:
     return request.mind.sessions.conclusion(event, everywhere=request.everywhere)
-
-
-def _find_page(place: int) -> int:
-    """Return the first step of the page that has a step."""
-    return place // PAGE_STEPS * PAGE_STEPS
 
 
 def _select_requests(digest: Digest) -> list[DigestLine]:
