@@ -20,8 +20,8 @@ from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import StoreOutdated, StoreUnwritable
 from hivemind.lazy import when_called
 from hivemind.model.claim import Claim
-from hivemind.model.memory import Kind, Memory, Source, Trace, Writer
-from hivemind.model.metadata import NO_METADATA, MetadataValue
+from hivemind.model.memory import FORBIDS, Kind, Memory, Source, Trace, Writer
+from hivemind.model.metadata import NO_METADATA, MetadataValue, check_mapping
 from hivemind.model.recall import Detail, Recall
 from hivemind.model.scope import Repository, Scope
 from hivemind.model.timestamps import When
@@ -213,14 +213,18 @@ class Mind(Closeable):
         confidence: float = 1.0,
         propose: bool = False,
         said: str = "",
+        forbids: Texts = (),
         metadata: Mapping[str, MetadataValue] | None = None,
     ) -> Memory:
         """Store a memory; what it contradicts is named in ``contradicts``, and secrets it had in ``redacted``.
 
         Without a kind, its words tell it: "we decided …" is a decision, "never …" a convention. ``said`` are the words
         of the person that an agent writes down: if they stand in what the person typed in this session, the memory is
-        as good as the person's own (``is_said``).
+        as good as the person's own (``is_said``). ``forbids`` names commands and files that a rule forbids, from which
+        a guard is proposed: "npm install", "dist/**", "!dist/keep.txt".
         """
+        if forbids:
+            metadata = {**check_mapping(metadata or {}), FORBIDS: ", ".join(list_texts(forbids, "forbidden call"))}
         claim = Claim(
             text=text, scope=Scope.parse(scope), kind=Kind.parse(kind) if kind else None, tags=tags, subject=subject,
             replaces=_list_ids(replaces), expires=expires,

@@ -237,8 +237,7 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
         where = error.ctx.command_path if error.ctx else ctx.command_path
         message = error.format_message()
         stop = "" if message.endswith((".", "?", "?)")) else "."
-        hint = "" if isinstance(error, UnknownCommand) else f"{stop} See '{where} --help'."
-        raise CommandError(f"{message}{hint}", EXIT_CODES[InvalidInput]) from error
+        raise CommandError(f"{message}{stop} See '{where} --help'.", EXIT_CODES[InvalidInput]) from error
     except (click.ClickException, click.exceptions.Exit):
         raise
     except OSError as error:

@@ -12,10 +12,9 @@ from hivemind.mcp.protocol import Caller, ShowForm
 from hivemind.mcp.review_form import CONTRADICTION, UNHEARD, ask_person, fits_form
 from hivemind.model.digest import ExplainedConclusion
 from hivemind.model.ids import shorten_id
-from hivemind.model.memory import CURRENT_STATUSES, FORBIDS, Channel, Kind, Memory, Status, Trust, Writer
+from hivemind.model.memory import CURRENT_STATUSES, Channel, Kind, Memory, Status, Trust, Writer
 from hivemind.model.recall import Recall
 from hivemind.model.review import ReviewItem, ReviewReason
-from hivemind.model.scope import Scope
 from hivemind.model.timestamps import format_date
 from hivemind.settings import Settings
 from hivemind.text import switch
@@ -103,7 +102,7 @@ class ClientSession:
         if place := _find_rule(mind, arguments):
             return place
         # A call that brings the answer to the form was stored when it came first.
-        memory = mind.show(caller.note) if caller.note else _store_claim(mind, arguments)
+        memory = mind.show(caller.note) if caller.note else mind.remember(**_drop_nulls(arguments))
         item = _find_question(mind, arguments, memory)
         if item is None or not fits_form(item):
             return _describe_claim(mind, arguments, memory)
@@ -128,17 +127,15 @@ class ClientSession:
             self._mind = None
 
 
+def _drop_nulls(arguments: Arguments) -> dict[str, Any]:
+    """Return what the model gave, which has the names of the verb's parameters; null stands for leaving it out."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
 def recall(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """Search memories."""
-    answer = mind.recall(
-        arguments["query"],
-        kinds=[Kind(kind) for kind in arguments.get("kinds") or ()],
-        tags=arguments.get("tags") or (),
-        limit=arguments.get("limit"),
-        as_of=arguments.get("as_of") or "",
-        everywhere=bool(arguments.get("everywhere")),
-        where=arguments.get("where"),
-    )
+    options = _drop_nulls(arguments)
+    answer = mind.recall(options.pop("query"), **options)
     return ToolAnswer(answer.text or answer.hint, _list_told_ids(answer))
 
 
@@ -146,32 +143,12 @@ def remember(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """Store one claim, and say what it contradicts while the user can still decide."""
     if place := _find_rule(mind, arguments):
         return place
-    return _describe_claim(mind, arguments, _store_claim(mind, arguments))
+    return _describe_claim(mind, arguments, mind.remember(**_drop_nulls(arguments)))
 
 
 def _find_rule(mind: Mind, arguments: Arguments) -> ToolAnswer | None:
     place = mind.hearing.find_rule(arguments["text"]) if arguments.get("said") else ""
     return ToolAnswer(f"{format_field(place)} says this already; nothing was stored.") if place else None
-
-
-def _store_claim(mind: Mind, arguments: Arguments) -> Memory:
-    return mind.remember(
-        arguments["text"],
-        kind=arguments.get("kind"),
-        scope=Scope(arguments.get("scope") or Scope.PROJECT),
-        tags=arguments.get("tags") or (),
-        subject=arguments.get("subject") or "",
-        links=arguments.get("links") or (),
-        replaces=arguments.get("replaces") or (),
-        expires=arguments.get("expires") or "",
-        said=arguments.get("said") or "",
-        metadata=_join_metadata(arguments),
-    )
-
-
-def _join_metadata(arguments: Arguments) -> dict[str, Any]:
-    forbidden = ", ".join(arguments.get("forbids") or ())
-    return {**(arguments.get("metadata") or {}), **({FORBIDS: forbidden} if forbidden else {})}
 
 
 def _find_question(mind: Mind, arguments: Arguments, memory: Memory) -> ReviewItem | None:
@@ -225,13 +202,7 @@ def _list_told_ids(answer: Recall) -> tuple[str, ...]:
 
 def store_trace(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """Store what was done."""
-    memory = mind.store_trace(
-        action=arguments["action"],
-        reasoning=arguments.get("reasoning") or "",
-        result=arguments.get("result") or "",
-        tags=arguments.get("tags") or (),
-        links=arguments.get("links") or (),
-    )
+    memory = mind.store_trace(**_drop_nulls(arguments))
     broken_links = map(quote_text, mind.checkout.explain_broken_links(memory))
     return ToolAnswer("\n".join([f"Stored as {shorten_id(memory.id)}.", *broken_links]), (memory.id,))
 
