@@ -318,19 +318,15 @@ class HubStore(Store):
         self._hub = hub
         self.member = member
         # A stack, because the connection must also go back to the pool when opening fails halfway.
-        self._resources = ExitStack()
-        try:
-            connection = self._resources.enter_context((pool or hub.pool).connection())
+        with ExitStack() as resources:
+            connection = resources.enter_context((pool or hub.pool).connection())
             db = Postgres(connection, str(uuid.UUID(team)), hub.options.lock_seconds, hub.options.statement_seconds)
             if read_only:
                 # One transaction for all of it: entering the team costs as much as a small statement.
-                self._resources.enter_context(db.reading())
+                resources.enter_context(db.reading())
             self.history = LogHistory.enter(db, timestamps.format_timestamp(datetime.now(UTC)))
             super().__init__(db, None, self.history.state.device, self.history.state.secret)
-        except BaseException:
-            # Nobody else would return the connection to the pool.
-            self.close()
-            raise
+            self._resources = resources.pop_all()
 
     def record(self, events: Iterable[Event]) -> list[Event]:
         """Append new events; refuse all of them if the member may not record one."""

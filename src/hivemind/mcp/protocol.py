@@ -86,11 +86,25 @@ Method = Callable[[Json, Caller], Json]
 
 
 @dataclass(slots=True, kw_only=True)
-class ClientConnection:
-    """The messages of a client, and the way back to it."""
+class Server:
+    """The methods of a server, and its client."""
 
-    lines: Iterator[Line]
-    replies: BinaryIO
+    name: str
+    version: str
+    instructions: str
+    capabilities: Json
+    methods: Mapping[str, Method]
+    client: str = ""
+    """The name that the client gave in its handshake."""
+    can_show_forms: bool = False
+    lines: Iterator[Line] = field(init=False)
+    """The messages of the client."""
+    replies: BinaryIO = field(init=False)
+
+    @property
+    def identity(self) -> Json:
+        """The server's name and version, as the protocol wants them."""
+        return {"name": self.name, "title": "Hivemind", "version": self.version}
 
     def send(self, messages: Iterable[Any]) -> None:
         """Send messages, at once: clients wait for them."""
@@ -99,31 +113,12 @@ class ClientConnection:
         self.replies.flush()
 
 
-@dataclass(slots=True, kw_only=True)
-class Server:
-    """The methods of a server, and the client of its handshake."""
-
-    name: str
-    version: str
-    instructions: str
-    capabilities: Json
-    methods: Mapping[str, Method]
-    client: str = ""
-    connection: ClientConnection | None = None
-    can_show_forms: bool = False
-
-    @property
-    def identity(self) -> Json:
-        """The server's name and version, as the protocol wants them."""
-        return {"name": self.name, "title": "Hivemind", "version": self.version}
-
-
 def serve(server: Server, requests: BinaryIO, replies: BinaryIO) -> None:
     """Answer requests until the client closes the connection."""
-    server.connection = ClientConnection(lines=read_lines(requests, MAX_MESSAGE_BYTES), replies=replies)
+    server.lines, server.replies = read_lines(requests, MAX_MESSAGE_BYTES), replies
     try:
-        for line in server.connection.lines:
-            server.connection.send(_answer_line(server, line))
+        for line in server.lines:
+            server.send(_answer_line(server, line))
     except (BrokenPipeError, KeyboardInterrupt):
         return
 
@@ -253,14 +248,12 @@ def _make_form(message: str, fields: Json) -> Json:
 
 def _show_form(server: Server, request_id: str | int, message: str, fields: Json, _: str) -> Json | None:
     """Have the client ask the person, and wait; other requests are answered meanwhile, without forms of their own."""
-    if server.connection is None:
-        return None
     form_id = f"form-{request_id}"
     params = _make_form(message, fields)
-    server.connection.send([{"jsonrpc": "2.0", "id": form_id, "method": "elicitation/create", "params": params}])
+    server.send([{"jsonrpc": "2.0", "id": form_id, "method": "elicitation/create", "params": params}])
     server.can_show_forms = False
     try:
-        for line in server.connection.lines:
+        for line in server.lines:
             match _peek(line):
                 case {"method": "notifications/cancelled", "params": {"requestId": cancelled_id}} if (
                     cancelled_id == request_id
@@ -268,7 +261,7 @@ def _show_form(server: Server, request_id: str | int, message: str, fields: Json
                     return {}
                 case {"id": answered_id, **answer} if answered_id == form_id and "method" not in answer:
                     return _read_form(answer.get("result"))
-            server.connection.send(_answer_line(server, line))
+            server.send(_answer_line(server, line))
     finally:
         server.can_show_forms = True
     # The client has gone.
