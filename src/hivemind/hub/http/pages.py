@@ -5,6 +5,7 @@ every request asks the database whom it belongs to: so a revoked token is out at
 answer. The team page shows members and how far their devices have synced; admins also see tokens and refused requests.
 """
 
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -34,7 +35,6 @@ def create_application(host: Host, public_url: str) -> ASGIApp:
     is_secure = parts.scheme == "https"
     # Browsers accept a __Host- cookie only over TLS and for this host alone.
     cookie = "__Host-hivemind" if is_secure else "hivemind_hub"
-    redirect_url = public_url.rstrip("/") + CALLBACK_PATH
 
     def redirect_to_login() -> Response:
         answer = RedirectResponse("/login", 303)
@@ -67,7 +67,30 @@ def create_application(host: Host, public_url: str) -> ASGIApp:
         host.end_visit(request.state.who, request.state.visitor.key)
         return redirect_to_login()
 
-    def start_at_provider(request: Request) -> Response:
+    site = Site(
+        origins=frozenset({f"{parts.scheme}://{parts.netloc}"}),
+        # The secret part of a form token is the cookie; the key must be the same on every hub.
+        secret=b"forms of a hub",
+        open_mind=lambda request: host.open_mind(request.state.who, request.query_params.get("repo", "")),
+        find_visitor=find_visitor,
+        answer_stranger=answer_stranger,
+        login_page="token.html",
+        login=begin_visit,
+        logout=end_visit,
+        provider=urlsplit(host.issuer).netloc if host.has_sign_in else "",
+        public_pages=_make_provider_pages(host, public_url, cookie, is_secure=is_secure),
+        record_refusal=lambda request, reason: host.note_refusal(request.state.who, describe(request), reason),
+    )
+    return build(site, PAGES)
+
+
+def _make_provider_pages(
+    host: Host, public_url: str, cookie: str, *, is_secure: bool
+) -> dict[str, Callable[[Request], Response]]:
+    """Return the pages that sign a browser in at the identity provider: one sends it there, one takes it back."""
+    redirect_url = public_url.rstrip("/") + CALLBACK_PATH
+
+    def start(request: Request) -> Response:
         team = request.query_params.get("team", "")[:MAX_TEAM_CHARACTERS]
         url, pending = host.start_in_browser(redirect_url, team)
         answer = RedirectResponse(url, 303)
@@ -78,7 +101,7 @@ def create_application(host: Host, public_url: str) -> ASGIApp:
         )  # fmt: skip
         return answer
 
-    def finish_at_provider(request: Request) -> Response:
+    def finish(request: Request) -> Response:
         """Sign in the browser that comes back, or let its person choose one of their teams."""
         secret, teams = host.finish_in_browser(
             request.cookies.get(COOKIE, ""), dict(request.query_params), redirect_url, get_address(request.scope)
@@ -92,21 +115,7 @@ def create_application(host: Host, public_url: str) -> ASGIApp:
             answer.set_cookie(cookie, secret, httponly=True, samesite="strict", secure=is_secure)
         return answer
 
-    site = Site(
-        origins=frozenset({f"{parts.scheme}://{parts.netloc}"}),
-        # The secret part of a form token is the cookie; the key must be the same on every hub.
-        secret=b"forms of a hub",
-        open_mind=lambda request: host.open_mind(request.state.who, request.query_params.get("repo", "")),
-        find_visitor=find_visitor,
-        answer_stranger=answer_stranger,
-        login_page="token.html",
-        login=begin_visit,
-        logout=end_visit,
-        provider=urlsplit(host.issuer).netloc if host.has_sign_in else "",
-        public_pages={START_PATH: start_at_provider, CALLBACK_PATH: finish_at_provider},
-        record_refusal=lambda request, reason: host.note_refusal(request.state.who, describe(request), reason),
-    )
-    return build(site, PAGES)
+    return {START_PATH: start, CALLBACK_PATH: finish}
 
 
 def show_team(request: PageRequest, new_token: str = "") -> Response:
