@@ -162,21 +162,24 @@ def _read_objects(path: Path) -> Iterator[tuple[Line, dict[str, Any] | SkippedIn
 
 
 def _parse_line(line: Line) -> Iterator[dict[str, Any] | SkippedInput]:
-    # A line can hold two objects, where an agent left out the line break between them.
-    text = line.content.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).strip()
-    start = 0
-    while start < len(text):
-        try:
-            value, end = parse_json_prefix(text, start)
-        except ValueError as error:
-            yield _skip(line, str(error))
-            return
-        if isinstance(value, dict):
-            yield value
-        else:
-            yield _skip(line, f"expected an object, got a {type(value).__name__}")
+    try:
+        # A line can hold two objects, where an agent left out the line break between them.
+        for value in split_values(line.content.decode("utf-8", "replace")):
+            is_object = isinstance(value, dict)
+            yield value if is_object else _skip(line, f"expected an object, got a {type(value).__name__}")
+    except ValueError as error:
+        yield _skip(line, str(error))
+
+
+def split_values(text: str) -> Iterator[Any]:
+    """Yield the JSON values of a text, which follow each other; raises Unreadable where there is none."""
+    text = text.removeprefix(BYTE_ORDER_MARK).strip()
+    position = 0
+    while position < len(text):
+        value, end = parse_json_prefix(text, position)
+        yield value
         space = SPACE.match(text, end)
-        start = space.end() if space else end
+        position = space.end() if space else end
 
 
 def _skip(line: Line, reason: str) -> SkippedInput:

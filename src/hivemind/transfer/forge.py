@@ -40,26 +40,24 @@ def fetch_comments(
         numbers = pulls or _list_merge_requests(root, since, pages)
         calls = [(f"projects/:id/merge_requests/{number}/discussions", {}) for number in numbers]
     for place, (path, query) in enumerate(calls):
-        for page in range(1, pages + 1):
-            progress(place * pages + page - 1 if len(calls) == 1 else place, pages if len(calls) == 1 else len(calls))
-            text = _call(tool, root, path, {**query, "per_page": PAGE, "page": page})
+        for page, text in enumerate(_read_pages(tool, root, path, query, pages), start=1):
+            progress(*((page, pages) if len(calls) == 1 else (place, len(calls))))
             yield text
-            if len(_parse(text)) < PAGE:
-                break
+
+
+def _read_pages(tool: str, root: Path, path: str, query: dict[str, str], pages: int) -> Iterator[str]:
+    for page in range(1, pages + 1):
+        text = _call(tool, root, path, {**query, "per_page": PAGE, "page": page})
+        yield text
+        if len(_parse(text)) < PAGE:
+            return
 
 
 def _list_merge_requests(root: Path, since: str, pages: int) -> list[str]:
     """List the numbers of the newest merged requests; GitLab has no list of all discussions."""
-    query = {"state": "merged", "order_by": "updated_at", "per_page": PAGE} | (
-        {"updated_after": since} if since else {}
-    )
-    numbers: list[str] = []
-    for page in range(1, pages + 1 if since else 2):
-        items = _parse(_call("glab", root, "projects/:id/merge_requests", {**query, "page": page}))
-        numbers += [get_text(item, "iid") for item in items if isinstance(item, dict)]
-        if len(items) < PAGE:
-            break
-    return numbers
+    query = {"state": "merged", "order_by": "updated_at"} | ({"updated_after": since} if since else {})
+    texts = _read_pages("glab", root, "projects/:id/merge_requests", query, pages if since else 1)
+    return [get_text(item, "iid") for text in texts for item in _parse(text) if isinstance(item, dict)]
 
 
 def _choose_tool(repository: Repository) -> str:

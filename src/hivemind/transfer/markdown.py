@@ -19,6 +19,11 @@ class MarkdownPoint:
     lines: str
     """Its line or lines, such as ``3`` or ``3-5``."""
 
+    @property
+    def titled_text(self) -> str:
+        """The text with the heading before it."""
+        return f"{self.heading}: {self.text}" if self.heading else self.text
+
 
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     """Return the fields of the front matter, nested ones by their own names, and the body with its line numbers."""

@@ -196,7 +196,7 @@ def _read_points(path: Path, repo: str, body: str) -> Iterator[ForeignNote]:
 
 def _make_note(point: MarkdownPoint, repo: str) -> ForeignNote:
     return ForeignNote(
-        text=f"{point.heading}: {point.text}" if point.heading else point.text,
+        text=point.titled_text,
         kind=suggest_kind(point.heading),
         scope=Scope.PROJECT if repo else Scope.USER,
         repo=repo,

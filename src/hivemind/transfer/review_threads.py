@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hivemind.agents.json_input import get_list, get_object, get_objects, get_text, parse_timestamp
+from hivemind.agents.json_input import get_list, get_object, get_objects, get_text, parse_timestamp, split_values
 from hivemind.errors import InvalidInput
 from hivemind.model.ids import Timestamp
-from hivemind.text.untrusted import BYTE_ORDER_MARK, Unreadable, parse_json_prefix
+from hivemind.text.untrusted import Unreadable
 
 GITHUB, GITLAB = "github", "gitlab"
 BOT_NAME = re.compile(r"\[bot\]\Z|(?:\A|[-_])(?:ro)?bot(?:[-_\d]|\Z)|\A(?:project|group)_\d+_bot", re.IGNORECASE)
@@ -25,7 +25,6 @@ BOT_REVIEWERS = re.compile(
     re.IGNORECASE,
 )
 """Programs that review pull requests; GraphQL and ``gh pr view`` give their names without saying what they are."""
-SPACES = re.compile(r"\s*")
 PULL = re.compile(r"/(?:pull|pulls|merge_requests)/(\d+)")
 
 
@@ -61,7 +60,8 @@ def read_comments(content: str | bytes) -> list[ReviewComment]:
     """Read the comments in a text of JSON, in order and each once; raises InvalidInput if there are none to read."""
     text = content if isinstance(content, str) else _decode(content)
     try:
-        values = [*_split_values(text.removeprefix(BYTE_ORDER_MARK))]
+        # One for each page, from ``gh api --paginate``.
+        values = [*split_values(text)]
     except Unreadable as error:
         raise InvalidInput(f"{error}; give what 'gh api' or 'glab api' printed") from None
     comments = {comment.id: comment for value in values for comment in _find_comments(value, {})}
@@ -82,15 +82,6 @@ def _decode(content: bytes) -> str:
 def _is_empty(values: list[Any]) -> bool:
     """Whether a text is what a pull request without comments gives: empty lists."""
     return all(value == [] or (isinstance(value, list) and _is_empty(value)) for value in values)
-
-
-def _split_values(text: str) -> Iterator[Any]:
-    """Yield the JSON values of a text: ``gh api --paginate`` prints one for each page."""
-    position = SPACES.match(text).end()  # type: ignore[union-attr]  # it matches everywhere
-    while position < len(text):
-        value, position = parse_json_prefix(text, position)
-        yield value
-        position = SPACES.match(text, position).end()  # type: ignore[union-attr]  # as above
 
 
 def _find_comments(value: Any, pull: Mapping[str, str]) -> Iterator[ReviewComment]:

@@ -154,7 +154,7 @@ def read_points(root: Path) -> Iterator[Point]:
         content = read_limited(file, LARGEST_FILE, within=root).decode("utf-8", "replace")
         name = file.relative_to(root).as_posix()
         yield from (
-            Point(file=name, lines=point.lines, text=_prepend_heading(point.heading, point.text), bare=point.text)
+            Point(file=name, lines=point.lines, text=point.titled_text[: MAX_TEXT_BYTES // 4], bare=point.text)
             for point in split_points(BLOCK.sub(_blank_lines, content))
             if point.text
         )
@@ -208,10 +208,6 @@ def _find_files(root: Path) -> Iterator[Path]:
             and file.stat().st_size <= LARGEST_FILE
         ):
             yield file
-
-
-def _prepend_heading(heading: str, text: str) -> str:
-    return (f"{heading}: {text}" if heading else text)[: MAX_TEXT_BYTES // 4]
 
 
 def _blank_lines(block: re.Match[str]) -> str:
