@@ -110,7 +110,8 @@ def sign_in(host: Host, id_token: str, nonce_secret: str = SECRET) -> str:
     """The name of whoever the hub takes this for; empty if it refuses."""
     request = LoginRequest(id_token=id_token, nonce_secret=nonce_secret, token_hash=hash_token(new_token()))
     try:
-        return host.sign_in(request, "127.0.0.1").person
+        with host.open_sign_in("127.0.0.1") as hub_sign_in:
+            return hub_sign_in.sign_in(request).person
     except Unauthenticated:
         return ""
 

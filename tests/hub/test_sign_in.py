@@ -26,7 +26,16 @@ from hivemind.hub.oidc import GroupRule, Issuer
 from hivemind.hub.store import HubDatabase
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Scope
-from hivemind.model.team import LoginRequest, Revocation, Role, SyncResult, hash_nonce, hash_token, new_token
+from hivemind.model.team import (
+    LoginRequest,
+    LoginResult,
+    Revocation,
+    Role,
+    SyncResult,
+    hash_nonce,
+    hash_token,
+    new_token,
+)
 from hivemind.paths import HUB_FILE
 from hivemind.settings import Settings
 from hivemind.store.store import Store
@@ -114,7 +123,11 @@ class Company:
         request = LoginRequest(
             id_token=tokens.id_token, nonce_secret=tokens.nonce_secret, token_hash=hash_token(token), **fields
         )
-        return self.host.sign_in(request, "127.0.0.1").person
+        return self.ask_hub(request).person
+
+    def ask_hub(self, request: LoginRequest) -> LoginResult:
+        with self.host.open_sign_in("127.0.0.1") as sign_in:
+            return sign_in.sign_in(request)
 
     def is_admitted(self, token: str) -> bool:
         try:
@@ -613,7 +626,7 @@ def test_a_login_for_another_application_of_the_same_provider_is_refused(company
     )
 
     with pytest.raises(Unauthenticated, match=r"[Aa]udience"):
-        company.host.sign_in(request, "127.0.0.1")
+        company.ask_hub(request)
 
 
 def test_an_id_token_is_good_once_and_only_for_the_device_that_asked_for_it(company: Company) -> None:
@@ -623,10 +636,10 @@ def test_an_id_token_is_good_once_and_only_for_the_device_that_asked_for_it(comp
     )
 
     with pytest.raises(Unauthenticated, match="another login"):
-        company.host.sign_in(replace(request, nonce_secret="guessed"), "127.0.0.1")
-    company.host.sign_in(request, "127.0.0.1")
+        company.ask_hub(replace(request, nonce_secret="guessed"))
+    company.ask_hub(request)
     with pytest.raises(Unauthenticated, match="used before"):
-        company.host.sign_in(replace(request, token_hash=hash_token(new_token())), "127.0.0.1")
+        company.ask_hub(replace(request, token_hash=hash_token(new_token())))
 
 
 @pytest.mark.usefixtures("long_minute")

@@ -3,7 +3,7 @@
 Only the embedding model is kept in the process, so any number of hubs can serve one database.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -30,8 +30,6 @@ from hivemind.model.team import (
     AdminAction,
     Device,
     Identity,
-    LoginRequest,
-    LoginResult,
     ProviderOptions,
     Role,
     TeamMember,
@@ -179,32 +177,13 @@ class Host:
         """Return how people sign in; None if only tokens are accepted."""
         return self._issuer.describe() if self._issuer and self.has_sign_in else None
 
-    def sign_in(self, request: LoginRequest, address: str) -> LoginResult:
-        """Begin or renew a person's login; refusals are recorded and raised like those of a token."""
-        with self._record_refusals(address):
-            return self._logins.sign_in(request)
-
-    def start_in_browser(self, redirect_url: str, team: str) -> tuple[str, str]:
-        """Return the provider's address for a browser, and what it keeps until it comes back to ``redirect_url``."""
-        return self._logins.start_in_browser(redirect_url, team)
-
-    def finish_in_browser(
-        self, pending: str, answer: Mapping[str, str], redirect_url: str, address: str
-    ) -> tuple[str, list[str]]:
-        """Sign in a browser that comes back; return the secret for its cookie, or its person's teams to choose from."""
-        with self._record_refusals(address):
-            return self._logins.finish_in_browser(pending, answer, redirect_url)
-
-    @property
-    def _logins(self) -> HubSignIn:
+    @contextmanager
+    def open_sign_in(self, address: str) -> Iterator[HubSignIn]:
+        """Lend what signs people in; refusals are recorded and raised like those of a token."""
         if not self._issuer or not self.has_sign_in:
             raise NotFound("this hub has no identity provider; log in with a token: hivemind team login URL --token")
-        return HubSignIn(database=self.database, issuer=self._issuer, clock=self._clock)
-
-    @contextmanager
-    def _record_refusals(self, address: str) -> Iterator[None]:
         try:
-            yield
+            yield HubSignIn(database=self.database, issuer=self._issuer, clock=self._clock)
         except Unauthenticated:
             # Only wrong requests count, so that nobody can keep the others at the same address from signing in.
             with self.database.connect_without_team() as db:

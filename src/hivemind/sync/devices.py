@@ -261,13 +261,8 @@ class Devices:
             location=plan.location, name=validate_label(name, "the machine's name"), directory=new_name(),
             device=self._store.device, private_key=folder_keys.new_private_key(), epochs=(), former=former_places,
         )  # fmt: skip
-        if secret and folder_epochs.has_epochs(folder):
-            return folder_epochs.join_epochs(folder, state, secret)
         if secret:
-            raise InvalidInput(
-                f"the key of the other machines is not in {plan.location}; run 'hivemind sync' on one of them, wait"
-                " until its files are here, then try again"
-            )
+            return folder_epochs.join_epochs(folder, state, secret)
         if folder.list_names():
             raise InvalidInput("another machine uses this folder; give its phrase, which 'hivemind sync phrase' shows")
         return folder_epochs.begin_epoch(folder, state)

@@ -63,10 +63,6 @@ class EpochFile:
         signed_values = (self.file, self.sealed_secrets, self.previous, self.members, self.removed, self.signer)
         return json.dumps(signed_values, sort_keys=True).encode()
 
-    def is_signed_with(self, verify_key: str) -> bool:
-        """Whether the device with this key signed the file."""
-        return folder_keys.is_signed(verify_key, self.body, self.signature)
-
     def shows_knowledge_of(self, epoch: Epoch) -> bool:
         """Whether its writer knew the secret of an epoch."""
         # Somebody else may have written anything into the file, also text that cannot be encoded.
@@ -90,11 +86,6 @@ class EpochFile:
         return from_plain(Epoch, values) if values else None
 
 
-def has_epochs(folder: Folder) -> bool:
-    """Whether a device has set up this folder before."""
-    return any(_list_names(folder))
-
-
 def begin_epoch(folder: Folder, state: DeviceState) -> DeviceState:
     """Begin an epoch with a new secret, which only the devices that belong get."""
     number, secret = state.epoch.number + 1 if state.epochs else 1, folder_keys.new_secret()
@@ -107,7 +98,13 @@ def begin_epoch(folder: Folder, state: DeviceState) -> DeviceState:
 
 def join_epochs(folder: Folder, state: DeviceState, secret: bytes) -> DeviceState:
     """Take in the epoch that a phrase opens, all epochs before it, and the devices that belong."""
-    for number, name in sorted(_list_names(folder), reverse=True):
+    names = sorted(_list_names(folder), reverse=True)
+    if not names:
+        raise InvalidInput(
+            f"the key of the other machines is not in {state.location}; run 'hivemind sync' on one of them, wait until"
+            " its files are here, then try again"
+        )
+    for number, name in names:
         epoch: Epoch | None = Epoch(number=number, name=name, secret=secret)
         epochs: list[Epoch] = []
         try:
@@ -235,8 +232,8 @@ def _list_verify_keys(state: DeviceState) -> dict[str, str]:
 
 
 def _is_signed_by_member(file: EpochFile, state: DeviceState) -> bool:
-    keys = _list_verify_keys(state)
-    return file.signer not in state.removed and file.is_signed_with(keys.get(file.signer, ""))
+    verify_key = _list_verify_keys(state).get(file.signer, "")
+    return file.signer not in state.removed and folder_keys.is_signed(verify_key, file.body, file.signature)
 
 
 def _is_used_by_member(folder: Folder, state: DeviceState, epoch: Epoch) -> bool:

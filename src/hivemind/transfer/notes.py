@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -248,28 +247,17 @@ def suggest_kind(heading: str) -> Kind:
 
 def _locate_claude(path: Path, trees: KnownTrees) -> str | None:
     name = path.parts[path.parts.index("projects") + 1]
-    return next((repo for directory, repo in trees.repos.items() if _name_for_claude(directory) == name), None)
+    # Claude Code's name for the folder of a project.
+    return next((repo for directory, repo in trees.repos.items() if NOT_ALPHANUMERIC.sub("-", directory) == name), None)
 
 
 def _locate_gemini(path: Path, trees: KnownTrees) -> str | None:
     project = path.parent.parent
     marker = project / ".project_root"
     repo = trees.find(_read(marker).strip()) if marker.is_file() else ""
-    # Without a shorter name, a project has the digest of its directory.
-    by_digest = (repo for directory, repo in trees.repos.items() if _name_for_gemini(directory) == project.name)
-    return repo or next(by_digest, None)
-
-
-@cache
-def _name_for_claude(directory: str) -> str:
-    """Return the name that Claude Code gives to the folder of a project."""
-    return NOT_ALPHANUMERIC.sub("-", directory)
-
-
-@cache
-def _name_for_gemini(directory: str) -> str:
-    """Return the name that older versions of Gemini CLI give to the folder of a project."""
-    return hashlib.sha256(directory.encode("utf-8", "surrogateescape")).hexdigest()
+    # In older versions of Gemini CLI, the folder of a project has the digest of its directory as its name.
+    digests = ((hashlib.sha256(os.fsencode(directory)).hexdigest(), repo) for directory, repo in trees.repos.items())
+    return repo or next((repo for digest, repo in digests if digest == project.name), None)
 
 
 def _locate_vscode(path: Path, trees: KnownTrees) -> str | None:

@@ -92,7 +92,8 @@ def _make_provider_pages(
 
     def start(request: Request) -> Response:
         team = request.query_params.get("team", "")[:MAX_TEAM_CHARACTERS]
-        url, pending = host.start_in_browser(redirect_url, team)
+        with host.open_sign_in(get_address(request.scope)) as sign_in:
+            url, pending = sign_in.start_in_browser(redirect_url, team)
         answer = RedirectResponse(url, 303)
         answer.set_cookie(
             COOKIE, pending, max_age=COOKIE_SECONDS, path=COOKIE_PATH, httponly=True, secure=is_secure,
@@ -103,9 +104,9 @@ def _make_provider_pages(
 
     def finish(request: Request) -> Response:
         """Sign in the browser that comes back, or let its person choose one of their teams."""
-        secret, teams = host.finish_in_browser(
-            request.cookies.get(COOKIE, ""), dict(request.query_params), redirect_url, get_address(request.scope)
-        )
+        pending = request.cookies.get(COOKIE, "")
+        with host.open_sign_in(get_address(request.scope)) as sign_in:
+            secret, teams = sign_in.finish_in_browser(pending, dict(request.query_params), redirect_url)
         # A page and no redirect: to a browser, a redirect still comes from the provider's site, and its request would
         # neither have the strict cookie nor pass the guard.
         page = ENVIRONMENT.get_template("signed_in.html")

@@ -213,7 +213,8 @@ def describe_login(host: TheHost) -> Json:
 @router.post("/login")
 def sign_in(body: SignInRequest, host: TheHost, request: Request) -> Json:
     """Begin a login with an ID token of the identity provider, or renew one. Needs no valid token."""
-    return _to_json(host.sign_in(LoginRequest(**dict(body)), get_address(request.scope)))
+    with host.open_sign_in(get_address(request.scope)) as hub_sign_in:
+        return _to_json(hub_sign_in.sign_in(LoginRequest(**dict(body))))
 
 
 @router.post("/hello")
