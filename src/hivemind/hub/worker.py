@@ -9,7 +9,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -157,35 +158,33 @@ class HubWorker:
             return derived_data.change_model(store.db, meaning.embedder.name)
 
 
-class WorkerProcesses:
-    """Workers in processes of their own, which are started again when they end."""
-
-    def __init__(self, count: int, database: str, receipt_days: int) -> None:
-        self._is_closed = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._keep_running, args=(database, receipt_days), daemon=True)
-            for _ in range(count)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def close(self) -> None:
-        """Stop the workers."""
-        self._is_closed.set()
-        for thread in self._threads:
+@contextmanager
+def keep_workers(count: int, database: str, receipt_days: int) -> Iterator[None]:
+    """Run workers in processes of their own, which are started again when they end."""
+    is_closed = threading.Event()
+    arguments = (is_closed, database, receipt_days)
+    threads = [threading.Thread(target=_keep_worker, args=arguments, daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        is_closed.set()
+        for thread in threads:
             thread.join()
 
-    def _keep_running(self, database: str, receipt_days: int) -> None:
-        # Not forked: a fork would share the sockets of the database connections.
-        context = multiprocessing.get_context("spawn")
-        while not self._is_closed.is_set():
-            process = context.Process(target=run_worker, args=(database, receipt_days), daemon=True)
-            process.start()
-            while process.is_alive() and not self._is_closed.wait(0.2):
-                pass
-            process.terminate()
-            process.join()
-            self._is_closed.wait(0 if self._is_closed.is_set() else RESTART_SECONDS)
+
+def _keep_worker(is_closed: threading.Event, database: str, receipt_days: int) -> None:
+    # Not forked: a fork would share the sockets of the database connections.
+    context = multiprocessing.get_context("spawn")
+    while not is_closed.is_set():
+        process = context.Process(target=run_worker, args=(database, receipt_days), daemon=True)
+        process.start()
+        while process.is_alive() and not is_closed.wait(0.2):
+            pass
+        process.terminate()
+        process.join()
+        is_closed.wait(0 if is_closed.is_set() else RESTART_SECONDS)
 
 
 def run_worker(database: str, receipt_days: int, report: Report = print) -> None:

@@ -227,19 +227,18 @@ def _listen(
     http, uvicorn, admission, worker = map(
         import_extra, ("hivemind.hub.http", "uvicorn", "hivemind.hub.http.admission", "hivemind.hub.worker")
     )
-    processes = worker.WorkerProcesses(workers, hub_host.database.address, receipt_days)
     try:
-        uvicorn.run(
-            http.create_application(hub_host, url, metrics_token), log_config=None, access_log=False,
-            server_header=False, proxy_headers=bool(proxy), forwarded_allow_ips=proxy, http=admission.TimedProtocol,
-            **options,
-        )  # fmt: skip
+        with worker.keep_workers(workers, hub_host.database.address, receipt_days):
+            uvicorn.run(
+                http.create_application(hub_host, url, metrics_token), log_config=None, access_log=False,
+                server_header=False, proxy_headers=bool(proxy), forwarded_allow_ips=proxy,
+                http=admission.TimedProtocol, **options,
+            )  # fmt: skip
     except ssl.SSLError as error:
         raise InvalidInput(
             f"the certificate or its key cannot be used ({error.reason}); give --tls-cert and --tls-key as PEM files"
         ) from error
     finally:
-        processes.close()
         hub_host.close()
 
 

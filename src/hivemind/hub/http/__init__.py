@@ -14,7 +14,7 @@ from hivemind import __version__
 from hivemind.errors import HivemindError
 from hivemind.hub.host import Host
 from hivemind.hub.http import mcp, pages, routes
-from hivemind.hub.http.admission import LOGIN_PATH, Admission, answer_error, describe, get_address
+from hivemind.hub.http.admission import LOGIN_PATH, admit_requests, answer_error, describe, get_address
 from hivemind.hub.http.operations import Operations
 from hivemind.hub.http.turns import Turns
 from hivemind.text.untrusted import MAX_MESSAGE_BYTES
@@ -68,7 +68,7 @@ def create_application(host: Host, public_url: str, metrics_token: str = "") -> 
     parts = urlsplit(public_url)
     refusals = REFUSALS | {421: f"this hub answers to {public_url} alone; use that, or start it with --public-url"}
     guarded_app = Guard(
-        Admission(app, host), {f"{parts.scheme}://{parts.netloc}"}, _get_max_bytes,
+        admit_requests(app, host), {f"{parts.scheme}://{parts.netloc}"}, _get_max_bytes,
         lambda status: JSONResponse({"error": refusals[status]}, status),
     )  # fmt: skip
     return Operations(guarded_app, host, metrics_token)

@@ -61,15 +61,11 @@ class TimedProtocol(H11Protocol):
             self._timer = None
 
 
-class Admission:
-    """Passes requests with a valid token on, with the member in the request's state; answers the others."""
+def admit_requests(app: ASGIApp, host: Host) -> ASGIApp:
+    """Return an application that passes requests with a valid token on, with the member in the request's state."""
 
-    def __init__(self, app: ASGIApp, host: Host) -> None:
-        self._app = app
-        self._host = host
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Admit a request to the API; other parts of the hub ask in their own ways."""
+    async def admit(scope: Scope, receive: Receive, send: Send) -> None:
+        # Other parts of the hub than its API ask for a token in their own ways.
         if scope["type"] == "http" and scope["path"].startswith("/v1/") and scope["path"] not in OPEN_PATHS:
             request = Request(scope)
             mismatch = describe_mismatch(parse_versions(request.headers.get(HEADER)), OURS)
@@ -78,17 +74,20 @@ class Admission:
                 return
             try:
                 # In a thread, because the database driver blocks.
-                request.state.who = await anyio.to_thread.run_sync(self._admit, request)
+                request.state.who = await anyio.to_thread.run_sync(_admit, host, request)
             except HivemindError as error:
                 await answer_error(error)(scope, receive, send)
                 return
-        await self._app(scope, receive, send)
+        await app(scope, receive, send)
 
-    def _admit(self, request: Request) -> AdmittedMember:
-        kind, _, secret = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer":
-            raise Unauthenticated("no token; send it as 'Authorization: Bearer …'")
-        return self._host.admit(secret.strip(), get_address(request.scope), describe(request))
+    return admit
+
+
+def _admit(host: Host, request: Request) -> AdmittedMember:
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer":
+        raise Unauthenticated("no token; send it as 'Authorization: Bearer …'")
+    return host.admit(secret.strip(), get_address(request.scope), describe(request))
 
 
 def get_address(scope: Scope) -> str:
