@@ -49,6 +49,16 @@ def test_the_cue_file_finds_what_was_written_and_nothing_else_until_it_is_discar
     assert cues.find_hits(home, root, "s1", ["c command7"]) is None
 
 
+def test_a_cue_file_of_another_version_counts_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cues.write_file(str(tmp_path), "/somewhere", ["c npm"])
+
+    monkeypatch.setattr(cues, "TABLE", ".0.1.0")
+
+    assert cues.find_hits(str(tmp_path), "/somewhere", "s1", ["c npm"]) is None
+    cues.discard_files(str(tmp_path))
+    assert list((tmp_path / cues.FOLDER).iterdir()) == []
+
+
 @pytest.mark.parametrize("left", [0, 9, 16 + 8 + 3])
 def test_a_cue_file_that_a_power_cut_left_in_part_counts_as_missing(tmp_path: Path, left: int) -> None:
     home, root = str(tmp_path), "/somewhere"

@@ -11,6 +11,7 @@ The cue of an error may match by chance; ``recall/actions.py`` decides whether a
 
 import os
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise, takewhile
@@ -73,6 +74,9 @@ ANNOUNCED, ANNOUNCED_SECONDS = ".announced", 86_400
 """The ending of an empty file that says that the person saw a line since their last prompt in a session. It outlives
 the cue files, but not for longer than a day: then the session is over."""
 KEY_BYTES, DIGEST_BYTES = 16, 8
+# Not imported: for the linter the package imports all that it offers.
+TABLE = f".{sys.modules['hivemind'].__version__}"
+"""The ending of a cue file: another version may have other cues, and an old file would hide guards from a new hook."""
 
 
 def make_file_cue(path: str) -> str:
@@ -306,7 +310,7 @@ def write_file(home: str, root: str, cues: Iterable[str]) -> None:
     """Write the cue file of a tree, readable by its owner only."""
     key = os.urandom(KEY_BYTES)
     os.makedirs(os.path.join(home, FOLDER), mode=0o700, exist_ok=True)
-    replace_file(_path(home, root), key + b"".join(sorted({_digest(key, cue) for cue in cues})))
+    replace_file(_path(home, root, TABLE), key + b"".join(sorted({_digest(key, cue) for cue in cues})))
 
 
 def has_file(home: str, root: str) -> bool:
@@ -370,7 +374,7 @@ def _read(path: str) -> bytes | None:
 
 def _read_table(home: str, root: str) -> bytes | None:
     """Return the cue file of a tree; None if there is none, or if a power cut left it empty or in part."""
-    table = _read(_path(home, root))
+    table = _read(_path(home, root, TABLE))
     return table if table and len(table) >= KEY_BYTES and not (len(table) - KEY_BYTES) % DIGEST_BYTES else None
 
 
