@@ -154,6 +154,7 @@ def test_a_guard_on_files_acts_before_an_edit(project: Path) -> None:
         ("claude-code", "PreToolUse", "Bash", {"command": "echo new > ROOT/dist/app.js", "cwd": "/", "directory": "/"}),
         ("cline", "PreToolUse", "replace_in_file", {"path": "dist/app.js", "diff": "<<<<"}),
         ("cursor", "preToolUse", "Write", {"file_path": "ROOT/dist/app.js", "contents": "new"}),
+        ("copilot", "preToolUse", "bash", {"command": "echo new > dist/app.js"}),
     ],
 )
 def test_a_guard_on_files_reads_where_each_agents_call_works(
@@ -165,6 +166,8 @@ def test_a_guard_on_files_reads_where_each_agents_call_works(
     call: dict[str, Any] = {"tool_name": tool, "tool_input": values}
     if agent == "cline":
         call = {"hookName": "tool_call", "taskId": "t1", "preToolUse": {"toolName": tool, "parameters": values}}
+    if agent == "copilot":
+        call = {"toolName": tool, "toolArgs": json.dumps(values), "sessionId": "s1", "timestamp": 1794727983901}
     # First, as a client may write it.
     payload = {**call, "session_id": "s1", "hook_event_name": event}
     place = {"cline": "workspaceRoots", "cursor": "workspace_roots"}.get(agent, "cwd")

@@ -5,6 +5,7 @@ Light imports only: a hook runs this before and after every call of a tool.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 
@@ -66,9 +67,6 @@ def read_action(agent: str, event: str, payload: str) -> tuple[str, str, list[st
     is_after = event in callers.AFTER_CALL_EVENTS
     if len(payload) > (LONGEST_CALL if event in callers.BEFORE_CALL_EVENTS else LONGEST_PAYLOAD):
         return None
-    # Here, because a hook at any other event does not need it.
-    import json
-
     try:
         fields = json.loads(payload)
     except (ValueError, RecursionError):
@@ -116,7 +114,13 @@ def _name_run(command: str) -> str:
 
 def _walk(value: Any, name: str, is_input: bool, depth: int) -> Iterator[tuple[str, str, bool]]:
     """Yield the name and text of every string, and whether it is part of what the agent asked of the tool."""
-    if isinstance(value, str):
+    if isinstance(value, str) and name in INPUT_FIELDS and value.startswith("{"):
+        # Some clients write what they ask of a tool as JSON in a text.
+        try:
+            yield from _walk(json.loads(value), "", True, depth + 1)
+        except (ValueError, RecursionError):
+            yield name, value, is_input
+    elif isinstance(value, str):
         yield name, value, is_input
     elif depth < DEEPEST and isinstance(value, dict):
         for key, item in value.items():

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 TRIGGERS = (
-    *("sed ", "perl ", ">", "tee ", "apply", "patch", "mv ", "cp ", "rm ", "ln ", "touch ", "truncate ", "unlink "),
-    *("shred ", "dd ", "checkout ", "restore ", "write", "open(", "unlink", "remove", "rename", "rmtree"),
+    *("sed ", "perl ", ">", "tee ", "apply", "patch", "mv ", "cp ", "rm ", "ln -", "touch ", "truncate ", "unlink "),
+    *("shred ", "of=", "checkout ", "restore ", "write", "open(", "unlink", "remove", "rename", "rmtree"),
 )
 """Without one of these a command is not looked at further."""
 LONGEST_COMMAND = 20_000
