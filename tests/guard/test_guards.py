@@ -152,6 +152,20 @@ def test_a_guard_on_a_symbol_sees_a_file_that_is_written_anew_and_a_replacement_
         assert bool(mind.guards.judge(decode("Edit", shop, **edit))) is acts
 
 
+def test_a_guard_on_a_method_acts_with_and_without_its_class(open_mind: Open, shop: Path) -> None:
+    (shop / "cart.py").write_text(
+        "class Cart:\n    def add(self):\n        return 1\n\n    def total(self):\n        return 2\n"
+    )
+    mind = open_mind(shop)
+    memory = mind.remember("add is audited")
+
+    for symbol in ("cart.py::Cart.add", "cart.py::add", "cart.py::Cart"):
+        mind.guards.set(memory.id, Trigger(symbols=(symbol,)), answer="ask")
+        for old, acts in (("return 1", True), ("return 2", symbol == "cart.py::Cart")):
+            step = decode("Edit", shop, file_path="cart.py", old_string=old, new_string="return 3")
+            assert bool(mind.guards.judge(step)) is acts
+
+
 def test_only_a_person_sets_pauses_and_lifts_a_guard(open_mind: Open, mind: Hivemind) -> None:
     memory = mind.remember(RULE)
     mind.guards.set(memory.id, NPM)

@@ -307,8 +307,8 @@ class Guards:
             return ""
         for symbol in here:
             name = symbol.partition("::")[2]
-            # A part of the symbol counts as the symbol: ``Cart.add`` of ``Cart``.
-            if any(f"{edited_name}.".startswith(f"{name}.") for edited_name in names):
+            # ``Cart.add`` is a part of ``Cart``, and may be named without its class.
+            if any(f".{name}." in f".{edited_name}." for edited_name in names):
                 return symbol
         return ""
 
