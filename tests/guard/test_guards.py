@@ -461,6 +461,15 @@ def test_a_command_pattern_needs_a_program(mind: Hivemind, pattern: str) -> None
         mind.guards.set(memory.id, Trigger(commands=(pattern,)))
 
 
+@pytest.mark.parametrize("pattern", ["[id].tsx", "app/[id].tsx", "app/**", "*.[jt]sx", "App", "app/"])
+def test_a_file_pattern_matches_a_name_with_brackets(open_mind: Open, shop: Path, pattern: str) -> None:
+    mind = open_mind(shop)
+    mind.guards.set(mind.remember("The router owns these").id, Trigger(files=(pattern,)), answer="deny")
+
+    assert mind.guards.judge(decode("Write", shop, file_path="app/[id].tsx", content="x"))
+    assert mind.guards.judge(decode("Write", shop, file_path="lib/i.md", content="x")) is None
+
+
 @pytest.mark.parametrize("pattern", ["/etc/passwd", "../x", "**", "/"])
 def test_a_file_pattern_stays_in_the_repository(mind: Hivemind, pattern: str) -> None:
     memory = mind.remember(RULE)

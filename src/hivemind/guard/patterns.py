@@ -201,6 +201,7 @@ def matches_file(pattern: str, path: str) -> bool:
     """
     pattern, path = pattern.lower(), path.lower()
     if "/" not in pattern:
-        return any(fnmatchcase(part, pattern) for part in PurePosixPath(path).parts)
+        # Some frameworks name files ``[id].tsx``.
+        return any(part == pattern or fnmatchcase(part, pattern) for part in PurePosixPath(path).parts)
     expression = re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*\*", ".*").replace(r"\*", "[^/]*")
     return re.fullmatch(expression.replace(r"\?", "[^/]"), path) is not None
