@@ -215,6 +215,26 @@ def test_private_methods_of_javascript_have_names(options: list[str], label: str
     assert list_labels(*options) == [f"web/client.js::{label}"]
 
 
+@pytest.mark.parametrize(
+    ("options", "method"),
+    [
+        (["`Cart#save!` raises"], "Cart.save!"),
+        (["Cart.save! raises, and so on"], "Cart.save!"),
+        (["shop/cart.rb::Cart.save! raises"], "Cart.save!"),
+        (["save!() raises"], "Cart.save!"),
+        (["`empty?` ignores gifts"], "Cart.empty?"),
+        (["Never call Cart.save! It is old"], "Cart.save"),
+        (["Who calls `Cart#save`?"], "Cart.save"),
+        (["It raises", "--link", "Cart#save!"], "Cart.save!"),
+        (["It answers", "--link", "Cart#save"], "Cart.save"),
+    ],
+)
+def test_methods_of_ruby_have_names_with_marks(options: list[str], method: str, shop: Path) -> None:
+    write(shop, "shop/cart.rb", "class Cart\n  def save\n  end\n  def save!\n  end\n  def empty?\n  end\nend\n")
+
+    assert list_labels(*options) == [f"shop/cart.rb::{method}"]
+
+
 def test_dependencies_and_other_worktrees_are_not_meant(shop: Path) -> None:
     write(shop, "node_modules/drawer/drawer.py")
     write(shop, ".gitignore", "node_modules/\ncopies/\n")

@@ -53,8 +53,10 @@ _SCOPE = re.compile(r"::|(?<=\w)#|->")
 _BACKTICKS = re.compile(r"`([^`\n]{2,200})`")
 _WORD = r"[A-Za-z_$][\w$]*"
 _JOINT = r"(?:\.#?|::|#|->)"  # JavaScript writes `Client.#refresh` for what is private
-_QUALIFIED_NAME = re.compile(rf"#?{_WORD}(?:{_JOINT}{_WORD})*")
-_LINK = re.compile(r"[\w./\\@+-]+\.\w+::[\w.:]+")
+_MARK = r"(?:[!?](?![\w.=!?]))?"  # Ruby ends names of methods with it
+_MARK_IN_SENTENCE = rf"(?:(?!.\s*\Z|.\s+[A-Z]){_MARK})?"  # and people their sentences
+_QUALIFIED_NAME = re.compile(rf"#?{_WORD}(?:{_JOINT}{_WORD})*{_MARK}")
+_LINK = re.compile(rf"[\w./\\@+-]+\.\w+::[\w.:]+{_MARK_IN_SENTENCE}")
 _PATH = re.compile(
     r"(?<![\w:/])(?:[\w@+.-]+/)*[\w@+-][\w@+.-]*\.\w{1,8}(?::\d+(?:-\d+)?)?(?![\w/])|(?:[\w@+.-]+/)+[\w@+.-]+"
 )
@@ -67,7 +69,7 @@ _CODELIKE = re.compile(
     r"|[a-z]+(?:_[a-z0-9]+)+_*"  # snake_case
     r"|[A-Za-z]+[a-z0-9]+(?:[A-Z][a-z0-9]*)+"  # CamelCase
     r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"  # UPPER_CASE
-    r")(?!\w)"
+    rf")(?!\w){_MARK_IN_SENTENCE}"
 )
 _PLAIN_CODE = re.compile(
     r"(?<![\w$./-])(?:_*[A-Za-z]\w*_\w+"  # snake_case

@@ -282,6 +282,8 @@ def find_mentions(index: CodeIndex, text: str, commit: str = "", near: Collectio
     }
     for name in code_names.find_names(text):
         matches = _find_by_name(index, name) or _find_by_instance(index, name)
+        # A mark behind a name is part of it in Ruby; elsewhere it ends a sentence, or calls a macro.
+        matches = matches or (_find_by_name(index, name[:-1]) if name[-1] in "!?" else [])
         namesakes = [symbol for symbol in matches if symbol.kind not in _PROSE_KINDS]
         in_named_files = [symbol for symbol in namesakes if symbol.path in files]
         candidates = in_named_files or [symbol for symbol in namesakes if symbol.path in near] or namesakes
