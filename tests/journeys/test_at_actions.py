@@ -141,6 +141,16 @@ def test_an_insertion_concerns_what_it_is_inserted_into_and_nothing_else(open_mi
     assert "charged once" in before("Edit", "d", **last_line)
 
 
+def test_an_edit_whose_place_is_unclear_concerns_the_names_in_it(open_mind: Open, project: Path) -> None:
+    (project / "cart.rb").write_text("class Cart\n  def save!\n  end\n\n  def sell\n    save!\n  end\nend\n")
+    remember(open_mind, project, "Carts are saved once", Kind.DECISION, links=["cart.rb::Cart.save!"])
+    rename = {"file_path": "cart.rb", "old_string": "save!", "new_string": "store!", "replace_all": True}
+    other = {"file_path": "cart.rb", "old_string": "end", "new_string": "END", "replace_all": True}
+
+    assert before("Edit", "a", **other) == ""
+    assert "saved once" in before("Edit", "b", **rename)
+
+
 def test_a_memory_about_a_folder_is_told_before_an_edit_of_a_file_in_it(open_mind: Open, project: Path) -> None:
     (project / "billing" / "tax").mkdir(parents=True)
     (project / "billing" / "tax" / "rates.py").write_text("RATE = 19\n")

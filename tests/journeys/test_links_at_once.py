@@ -175,6 +175,15 @@ def test_a_name_is_linked_at_once_in_a_tree_that_is_too_large_to_look_through(
     assert list_labels(*WAYS[way]("shop/drawer.py")) == ["shop/drawer.py::Till.ring_through"]
 
 
+def test_a_name_with_a_mark_is_found_in_a_tree_that_is_too_large_to_look_through(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "MAX_LISTED_FILES", 0)
+    write(shop, "shop/cart.rb", "class Cart\n  def save!\n  end\nend\n")
+
+    assert list_labels("It raises", "--link", "Cart#save!") == ["shop/cart.rb::Cart.save!"]
+
+
 @pytest.mark.parametrize("has_git", [True, False])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_name_is_linked_at_once_without_commits_and_outside_git(

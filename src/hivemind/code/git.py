@@ -180,7 +180,8 @@ def find_branch_with(root: Path, path: str, word: str) -> str:
     places = [*branches, *(f"{stash}{part}" for stash in stashes for part in ("", "^3"))]
     sources = read_blobs(root, [f"{place}:{path}" for place in places])
     name = next(
-        (name for name, source in sources.items() if re.search(rb"\b%b\b" % re.escape(word).encode(), source)), ""
+        (name for name, source in sources.items() if re.search(rb"(?<!\w)%b(?!\w)" % re.escape(word).encode(), source)),
+        "",
     )
     place = name.removesuffix(f":{path}")
     return re.sub(r"^refs/(?:heads|remotes)/", "", place) if name.startswith("refs/") else "the stash" if name else ""

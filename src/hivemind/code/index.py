@@ -293,7 +293,7 @@ class CodeIndex(Closeable):
         content = working_tree.read(self.root, path)
         word = re.escape(name.encode())
         # After a word such as `def`, `class` or a type, or at the beginning of a line; not after an operator.
-        pattern = rb"(?m)^(?:[^\n=;\"']*[\w>*&)\]][ \t*&:]+)?[ \t]*#?" + word + rb"\b(?!\.)"
+        pattern = rb"(?m)^(?:[^\n=;\"']*[\w>*&)\]][ \t*&:]+)?[ \t]*#?" + word + rb"(?![\w.])"
         return content is not None and re.search(pattern, content[1]) is not None
 
     def list_latest_files(self, limit: int) -> list[str]:

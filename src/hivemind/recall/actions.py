@@ -89,7 +89,10 @@ class FileEdit:
         """Whether it changes a symbol or a part of it; if unclear, whether it writes the whole file or names it."""
         if self.symbols is not None:
             return any(symbol == qualified or symbol.startswith(f"{qualified}.") for symbol in self.symbols)
-        return not REMOVED_LINE.search(self.diff) or bool(re.search(rf"\b{re.escape(name)}\b", self.diff))
+        return not REMOVED_LINE.search(self.diff) or bool(
+            # Not a word's border: names in Ruby end in a mark, and private ones in JavaScript begin with one.
+            re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.diff)
+        )
 
 
 class Actions:
