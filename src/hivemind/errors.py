@@ -47,7 +47,7 @@ class NotFound(HivemindError):
 
 
 class Refused(HivemindError):
-    """A rule forbids it, whoever the caller is."""
+    """A rule forbids it, at least to this caller."""
 
 
 class OutOfOrder(Refused):

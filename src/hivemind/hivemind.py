@@ -256,7 +256,7 @@ class Mind(Closeable):
         scope: Scope | str = Scope.PROJECT,
         links: Texts = (),
     ) -> Memory:
-        """Store an action, its reasoning and its result; without an agent, whoever stores it has done it."""
+        """Store an action, its reasoning and its result; by default the caller is who did it."""
         trace = Trace(
             agent=validate_label(agent or self.speaker, "the agent"),
             action=validate_label(action, "the action"),

@@ -11,7 +11,7 @@ commands = click.Group()
 
 
 @commands.command("mcp")
-@click.option("--home", metavar="DIR", help="The home directory, as in HIVEMIND_HOME.")
+@click.option("--home", metavar="DIR", help="Hivemind's folder, as in HIVEMIND_HOME.")
 def command(home: str | None) -> None:
     """Serve agents over the Model Context Protocol (MCP).
 
