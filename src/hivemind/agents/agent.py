@@ -10,7 +10,7 @@ from pathlib import Path
 from hivemind.agents.callers import ANSWERS, BEFORE_CALL_EVENTS, DIRECTORY_FIELDS, NAMES, SESSION_FIELDS, Answer
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece
 from hivemind.agents.decoder import decode_hook
-from hivemind.agents.json_input import Observations, Payload, get_object, get_text
+from hivemind.agents.json_input import Observations, Payload, get_text
 from hivemind.errors import InvalidInput, did_you_mean
 from hivemind.model.guard import GuardAnswer
 from hivemind.model.session import Observation, ObservationKind, SkippedInput
@@ -137,8 +137,7 @@ def _make_request(decode_results: Observations, payload: Payload) -> HookRequest
     if observations:
         session, directory = observations[0].session_id, observations[0].directory
     else:
-        session = get_text(get_object(payload, "sessionContext"), "rootSessionId") or get_text(payload, *SESSION_FIELDS)
-        directory = ""
+        session, directory = get_text(payload, *SESSION_FIELDS), ""
     # That of the session first: a call may name any other one to work in.
     places = next(filter(None, map(payload.get, DIRECTORY_FIELDS)), directory)
     directory = str(places[0] if isinstance(places, list) else places)

@@ -35,7 +35,7 @@ class AgentMemory:
 
     def close(self) -> None:
         """Close the memory."""
-        self._thread.submit(self._close).result()
+        self._thread.submit(lambda: self._mind.close() if self._mind else None).result()
         self._thread.shutdown()
 
     def _submit(self, function: Callable[[Hivemind], Result]) -> "Future[Result]":
@@ -46,8 +46,3 @@ class AgentMemory:
             raise Unavailable(switch.NOTICE)
         self._mind = self._mind or Hivemind.open(self._store, directory=self._directory, writer=self._writer)
         return self._mind
-
-    def _close(self) -> None:
-        if self._mind:
-            self._mind.close()
-            self._mind = None
