@@ -42,6 +42,16 @@ def transaction(db: apsw.Connection) -> Iterator[None]:
     db.execute("COMMIT")
 
 
+def get_fact(db: apsw.Connection, name: str) -> str:
+    """Read a named value of the table of facts; empty if there is none."""
+    return next((value for (value,) in db.execute("SELECT value FROM facts WHERE name = ?", (name,))), "")
+
+
+def set_fact(db: apsw.Connection, name: str, value: str) -> None:
+    """Store a named value."""
+    db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+
 def remove_kept_code(cache: Path, is_named: Callable[[str], object]) -> int:
     """Delete the code that indexes keep of anchors, if it matches, overwrite it, and return how many pieces it was."""
     return sweep(cache, "code-*.db", lambda path: _remove_code_from(path, is_named))

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hivemind.code import git, lazy_modules, tree_notes
-from hivemind.code import repository as repositories_on_disk
 from hivemind.code.code_names import find_paths, looks_like_code, surely_names_code
+from hivemind.code.repository import rank_id
 from hivemind.errors import HivemindError, StoreError, Unavailable
 from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness
@@ -224,7 +224,11 @@ class Checkout:
 
     def note_unlinked(self, memories: Iterable[Memory], tries: Mapping[str, int] = MappingProxyType({})) -> None:
         """Note which of these memories name code that is not here, so that the next commands look for it again."""
-        ids = [memory.id for memory in memories if not memory.anchors and self.owns(memory) and _names_code(memory)]
+        ids = [
+            memory.id
+            for memory in memories
+            if not memory.anchors and self.owns(memory) and (memory.links or surely_names_code(memory.text))
+        ]
         if ids:
             waiting = tree_notes.read_waiting(self._home / "index", self.root)
             waiting.update((memory_id, tries.get(memory_id, -1) + 1) for memory_id in ids)
@@ -338,14 +342,12 @@ class Checkout:
         return bool(claim.links or claim.sources) or looks_like_code(claim.text)
 
 
-def _names_code(memory: Memory) -> bool:
-    return bool(memory.links) or surely_names_code(memory.text)
-
-
 def _find_earlier_names(db: Database, repository: Repository) -> tuple[str, ...]:
     """Find the ids that this repository had before, but none of a fork or namesake."""
+    strength = rank_id(repository.id)
     names = [
-        *repositories_on_disk.select_weaker_ids(repository, repositories.find_names_at(db, repository.root)),
+        # An id of the same strength may belong to another repository that was at this path before.
+        *(name for name in repositories.find_names_at(db, repository.root) if rank_id(name) < strength),
         *repositories.find_names_of_tree(db, repository.tree),
         # Sessions of worktrees and clones that are gone, from before it was known whose they were.
         *(f"path:{root}" for root in repositories.find_roots(db, [repository.id])),

@@ -113,9 +113,7 @@ def differs_in_code(anchor: Anchor, new: Symbol) -> bool:
     """Whether the code itself must be compared, because the fingerprints differ in more than comments and layout."""
     old, now = anchor.symbol.fingerprint, new.fingerprint
     is_code = anchor.kind not in LOOSE_KINDS and find_language(anchor.path) is not None
-    return is_code and old.raw != now.raw and (old.signature, old.body, old.members) != (
-        now.signature, now.body, now.members,
-    )  # fmt: skip
+    return is_code and old.raw != now.raw and old.code_digests != now.code_digests
 
 
 def _load_symbols(index: CodeIndex, path: str) -> list[Symbol]:
@@ -244,9 +242,7 @@ def _summarise(anchor: Anchor, new: Symbol, change: SymbolChange, edit: SymbolCh
         # The path is named only if it is another one.
         place = new.qualified if new.path == old.path else new.path if new.qualified == old.qualified else new.label
         text = f"{change} to {place}" + ("" if edit in UNCHANGED else f", {text}")
-    if change is SymbolChange.FRESH:
-        return text
-    return text + _name_commit(anchor)
+    return text if change is SymbolChange.FRESH else text + _name_commit(anchor)
 
 
 def _name_commit(anchor: Anchor) -> str:

@@ -7,12 +7,12 @@ qualified name, and the words before them the end of the path of its file, or of
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from hivemind.code import git
 from hivemind.model.code import FILE, FOLDER
+from hivemind.text.clean import count_equal
 
 Words = tuple[str, ...]
 
@@ -89,8 +89,7 @@ _PLACES = (
 _ENCODED_DATA = re.compile(rf"(?<![\w./\\@+:#$>-])[\w./\\@+:#$>-]{{{MAX_NAME + 1},}}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Fit:
+class Fit(NamedTuple):
     """How well a name fits a place; smaller is better.
 
     The order of the fields is the order of comparison.
@@ -247,7 +246,7 @@ def fit_symbol(name: Words, path: str, qualified_name: str, root: str) -> Fit | 
         return None
     # A name without any path is equally incomplete for every symbol, so no symbol may win by it.
     is_bare = length == len(name)
-    return replace(fit, has_gap=length < len(symbol_words) and not is_bare, is_partial=fit.is_partial or is_bare)
+    return fit._replace(has_gap=length < len(symbol_words) and not is_bare, is_partial=fit.is_partial or is_bare)
 
 
 def fit_package(name: Words, package: Words, qualified_name: str) -> Fit | None:
@@ -334,7 +333,4 @@ def _fit_path(name: Words, path: str, root: str, symbol: Words = ()) -> Fit | No
 
 
 def _count_common_suffix(name: Words, symbol_words: Words) -> int:
-    length = 0
-    while length < min(len(name), len(symbol_words)) and name[-1 - length] == symbol_words[-1 - length]:
-        length += 1
-    return length
+    return count_equal(name[::-1], symbol_words[::-1])

@@ -7,19 +7,20 @@ without loading the parsers. Texts of an erased memory are removed from it, and 
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import apsw
 
 from hivemind.code import cache_database, git
-from hivemind.code.cache_database import transaction
+from hivemind.code.cache_database import get_fact, set_fact, transaction
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import Unavailable
 from hivemind.lazy import LazyModule
 from hivemind.model.code import CommitReport
+from hivemind.model.codec import from_row
 from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import Timestamp, derive_id
 from hivemind.model.timestamps import format_timestamp
@@ -111,19 +112,21 @@ class CommitIndex(Closeable):
 
     def update(self, clean: Clean, *, since: str = "", progress: Progress = quietly) -> CommitReport:
         """Add the commits since the last update, or all of them since a date, and return how many were read."""
-        with _naming_remedy(self._db.filename):
-            head, last_head = git.read_head(self._root), "" if since else self._get_fact(LAST_COMMIT)
+        try:
+            head, last_head = git.read_head(self._root), "" if since else get_fact(self._db, LAST_COMMIT)
             is_current = head == last_head and head != ""
             history = [] if is_current else self._read_history(since, last_head)
             reasons = self._store_all(history, clean, progress)
             if not since:
-                self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (LAST_COMMIT, head))
+                set_fact(self._db, LAST_COMMIT, head)
+        except apsw.Error as error:
+            remedy = f"delete {self._db.filename} to rebuild it"
+            raise Unavailable(f"the index of commits cannot be used: {error}; {remedy}") from error
         return CommitReport(commits=len(history), reasons=reasons)
 
     def get(self, commit_ids: Iterable[str]) -> list[ReasonedCommit]:
         """Return the commits with these ids that give a reason, in their order."""
-        rows = (self._select(f"{SELECT} WHERE c.id = ?", commit_id) for commit_id in commit_ids)
-        return [commit for found_rows in rows for commit in found_rows]
+        return [commit for name in commit_ids for commit in self._select(f"{SELECT} WHERE c.id = ?", name)]
 
     def find_by_path(self, path: str) -> list[ReasonedCommit]:
         """Return the commits that changed a file and say why."""
@@ -145,7 +148,7 @@ class CommitIndex(Closeable):
         return [path for (path,) in self._db.execute(sql, (limit,))]
 
     def _select(self, sql: str, *values: str | int) -> list[ReasonedCommit]:
-        return [_make_commit(row) for row in self._db.execute(sql, values)]
+        return [from_row(ReasonedCommit, row) for row in self._db.execute(sql, values)]
 
     def _read_history(self, since: str, after: str) -> list[git.Commit]:
         try:
@@ -183,10 +186,6 @@ class CommitIndex(Closeable):
             words = (key, subject, reason, " ".join(commit.files))
             self._db.execute("INSERT INTO commit_words (rowid, subject, reason, files) VALUES (?, ?, ?, ?)", words)
         return True
-
-    def _get_fact(self, name: str) -> str:
-        rows = self._db.execute("SELECT value FROM facts WHERE name = ?", (name,))
-        return next((str(value) for (value,) in rows), "")
 
 
 def index_commits(
@@ -236,8 +235,7 @@ def remove_commits(cache: Path, is_named: Callable[[str], object]) -> int:
 
 
 def _remove_from(path: Path, is_named: Callable[[str], object]) -> int:
-    db = _connect(path)
-    try:
+    with closing(_connect(path)) as db:
         rows = list(db.execute("SELECT key, author || '\n' || subject || '\n' || reason FROM commits"))
         keys = [(key,) for key, text in rows if is_named(text)]
         if keys:
@@ -247,8 +245,6 @@ def _remove_from(path: Path, is_named: Callable[[str], object]) -> int:
                 db.execute("INSERT INTO commit_words (commit_words) VALUES ('optimize')")
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return len(keys)
-    finally:
-        db.close()
 
 
 def _locate(root: Path, cache: Path) -> Path:
@@ -268,16 +264,3 @@ def _parse_time(text: str) -> Timestamp:
         return format_timestamp(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         return ""
-
-
-@contextmanager
-def _naming_remedy(path: str) -> Iterator[None]:
-    try:
-        yield
-    except apsw.Error as error:
-        raise Unavailable(f"the index of commits cannot be used: {error}; delete {path} to rebuild it") from error
-
-
-def _make_commit(row: Sequence[Any]) -> ReasonedCommit:
-    commit_id, at, author, subject, reason = row
-    return ReasonedCommit(id=commit_id, at=at, author=author, subject=subject, reason=reason)

@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, suppress
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
@@ -84,14 +84,13 @@ def rebuild_if_damaged(
     @wraps(operation)
     def wrapper(index: "CodeIndex", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         try:
-            try:
+            with suppress(*cache_database.DAMAGE_ERRORS):
                 return operation(index, *args, **kwargs)
-            except cache_database.DAMAGE_ERRORS:
-                # The index is derived from the tree, so a damaged one is simply made again.
-                index.db.close()
-                cache_database.remove(index.path)
-                index.db = index_database.connect(index.path, index.busy_timeout_ms)
-                return operation(index, *args, **kwargs)
+            # The index is derived from the tree, so a damaged one is simply made again.
+            index.db.close()
+            cache_database.remove(index.path)
+            index.db = index_database.connect(index.path, index.busy_timeout_ms)
+            return operation(index, *args, **kwargs)
         except apsw.BusyError:
             raise StoreBusy("another process is indexing this tree; try again in a moment") from None
         except apsw.Error as error:
@@ -130,8 +129,9 @@ class CodeIndex(Closeable):
             name = f"code-{digest(os.fsencode(real_root))}"
             # Another version of the program has a file of its own, so that no process deletes what another one uses.
             path = cache / f"{name}-{index_database.VERSION}.db"
-            if not path.exists():
-                _remove_older(cache, name)
+            # What other versions of the program left, nobody reads any more.
+            for old_path in () if path.exists() else cache.glob(f"{name}*"):
+                old_path.unlink(missing_ok=True)
             return cls(Path(real_root), path, WAIT_MS if is_hurried else cache_database.BUSY_TIMEOUT_MS)
         except (OSError, apsw.Error) as error:
             raise Unavailable(f"cannot open the code index in {cache}: {error}; check its permissions") from error
@@ -155,17 +155,15 @@ class CodeIndex(Closeable):
         is_large = self.is_large()
         if not self.may_index or not self._is_older(seconds, is_large=is_large):
             return
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(self._lock(is_waiting=False))
-            except BlockingIOError:
-                self.is_behind = True
-                return
-            changed_paths = None if is_large or self.has_much_to_read() else self._find_changed_files()
-            self._looked_at_ns = time.time_ns()
-            self.is_behind = changed_paths is None or len(changed_paths) > MAX_QUICK_FILES
-            if changed_paths is not None and not self.is_behind:
-                self._refresh(changed_paths)
+        try:
+            with self._lock(is_waiting=False):
+                changed_paths = None if is_large or self.has_much_to_read() else self._find_changed_files()
+                self._looked_at_ns = time.time_ns()
+                self.is_behind = changed_paths is None or len(changed_paths) > MAX_QUICK_FILES
+                if changed_paths is not None and not self.is_behind:
+                    self._refresh(changed_paths)
+        except BlockingIOError:
+            self.is_behind = True
 
     def refresh_on_request(self, progress: Callable[[int, int], None] = lambda *_: None) -> None:
         """Refresh for somebody who asks about the tree; the first index of a large one is left to the background."""
@@ -354,12 +352,12 @@ class CodeIndex(Closeable):
     @rebuild_if_damaged
     def get_fact(self, name: str) -> str:
         """Read a named value that is stored with the index, such as the last commit; empty if there is none."""
-        return index_database.get_fact(self.db, name)
+        return cache_database.get_fact(self.db, name)
 
     @rebuild_if_damaged
     def set_fact(self, name: str, value: str) -> None:
         """Store a named value with the index."""
-        index_database.set_fact(self.db, name, value)
+        cache_database.set_fact(self.db, name, value)
 
     @rebuild_if_damaged
     def _select(self, query: str, *values: str | int) -> list[Any]:
@@ -469,17 +467,11 @@ class CodeIndex(Closeable):
 
 SELECT_SYMBOLS = (
     "SELECT f.path, s.kind, s.name, s.qualified, s.ordinal, s.line, s.end_line, s.signature, s.before,"
-    " s.after, s.fingerprint, s.id FROM symbols s JOIN files f ON f.id = s.file"
+    " s.after, s.fingerprint FROM symbols s JOIN files f ON f.id = s.file"
 )
 """The beginning of every query for symbols."""
 
 
 def make_symbol(row: tuple[Any, ...]) -> Symbol:
     """The symbol in a row of `SELECT_SYMBOLS`."""
-    return Symbol(**dict(zip(LOCATION_FIELDS, row[:-2], strict=True)), fingerprint=Fingerprint.parse(row[-2]))
-
-
-def _remove_older(cache: Path, name: str) -> None:
-    """Delete the indexes of this tree by other versions of the program, which nobody reads any more."""
-    for path in cache.glob(f"{name}*"):
-        path.unlink(missing_ok=True)
+    return Symbol(**dict(zip(LOCATION_FIELDS, row[:-1], strict=True)), fingerprint=Fingerprint.parse(row[-1]))

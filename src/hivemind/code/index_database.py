@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 
 from hivemind.code import cache_database, git
-from hivemind.code.cache_database import BUSY_TIMEOUT_MS, transaction
+from hivemind.code.cache_database import get_fact, set_fact, transaction
 from hivemind.code.code_names import normalise_word
 from hivemind.code.index_reading import ContentRows, FileRows, Request
 from hivemind.model.code import Fingerprint
@@ -69,7 +69,7 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT 
 """
 
 
-def connect(path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
+def connect(path: Path, busy_timeout_ms: int) -> apsw.Connection:
     """Open the database; create it anew if it is missing or damaged."""
     return cache_database.connect(path, _SCHEMA, VERSION, busy_timeout_ms)
 
@@ -172,13 +172,3 @@ def _weigh_pairs(commit: git.Commit, position: int, ids: dict[str, int]) -> Iter
         weight = 2 ** (position / HALF_LIFE_COMMITS) / (len(commit.files) - 1)
         files = sorted({ids[path] for path in commit.files if path in ids})
         yield from ((first, second, weight) for first, second in combinations(files, 2))
-
-
-def get_fact(db: apsw.Connection, name: str) -> str:
-    """Read a named value that is stored with the index; empty if there is none."""
-    return next((value for (value,) in select(db, "SELECT value FROM facts WHERE name = ?", name)), "")
-
-
-def set_fact(db: apsw.Connection, name: str, value: str) -> None:
-    """Store a named value with the index."""
-    db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))

@@ -141,7 +141,13 @@ def _anchor_as_said(index: CodeIndex, proposal: Proposal, anchors: Sequence[Anch
     lost_names = _find_lost_names(index, proposal.text, commit, {anchor.symbol.name for anchor in anchors})
     paths = {anchor.path for anchor in anchors}.union(named_paths, *lost_names.values())
     past_symbols = {symbol.key: symbol for symbol in load_symbols_at(index.root, commit, [*paths])}
-    as_said = [_date_anchor(anchor, past_symbols.get(anchor.symbol.key)) for anchor in anchors]
+    # As it was then, without a commit: what changed since was not read in its current form.
+    as_said = [
+        Anchor.of(past)
+        if (past := past_symbols.get(anchor.symbol.key)) and str(past.fingerprint) != anchor.fingerprint
+        else anchor
+        for anchor in anchors
+    ]
     lost_symbols = [
         symbol
         for symbol in past_symbols.values()
@@ -149,12 +155,6 @@ def _anchor_as_said(index: CodeIndex, proposal: Proposal, anchors: Sequence[Anch
         or (symbol.kind == FILE and not stamp(index.root, symbol.path))
     ]
     return deduplicate_anchors([*as_said, *(Anchor.of(symbol) for symbol in lost_symbols)])[:MAX_ANCHORS]
-
-
-def _date_anchor(anchor: Anchor, past: Symbol | None) -> Anchor:
-    # Without a commit: what changed since was not read in its current form.
-    is_changed = past is not None and str(past.fingerprint) != anchor.fingerprint
-    return Anchor.of(past) if past and is_changed else anchor
 
 
 def _find_lost_names(index: CodeIndex, text: str, commit: str, current: Collection[str]) -> dict[str, list[str]]:
@@ -229,8 +229,7 @@ def find_path(index: CodeIndex, link: str) -> list[Symbol] | None:
 
 def find_all_symbols(index: CodeIndex, link: str) -> list[Symbol]:
     """Resolve a link to all symbols that fit it equally well; empty if there are too many."""
-    literal = find_path(index, link.strip())
-    if literal:
+    if literal := find_path(index, link.strip()):
         return literal
     candidates = {place.label: place for place in find_places(index, link)}
     return keep_if_few(symbol for place in keep_if_few(candidates.values()) for symbol in _load_symbols(index, place))
@@ -371,15 +370,12 @@ def _select_best(fits: dict[CodePlace, Fit]) -> list[CodePlace]:
         if not (place.kind == FILE and place.path in types)
         and not (place.kind in MEMBERLESS_KINDS and place.path in files - types)
     }
-    best_places = _prefer_product_code(code_names.select_best(eligible))
+    best_places = code_names.select_best(eligible)
+    # People mean what lies outside of tests and examples.
+    best_places = [place for place in best_places if not _TEST_FOLDER.search(place.path)] or best_places
     # C declares a function in a header; its definition is meant if both fit.
     definitions = {place.qualified for place in best_places if place.kind != "prototype"}
     return [place for place in best_places if place.kind != "prototype" or place.qualified not in definitions]
-
-
-def _prefer_product_code(places: list[CodePlace]) -> list[CodePlace]:
-    """The places outside of tests and examples, if there are any; people mean these."""
-    return [place for place in places if not _TEST_FOLDER.search(place.path)] or places
 
 
 def _load_symbols(index: CodeIndex, place: CodePlace) -> list[Symbol]:
@@ -425,12 +421,8 @@ def _make_relative(root: Path, text: str) -> str:
     return "" if normal.startswith("..") or normal == "." else normal
 
 
-def _ends_with(qualified_name: str, name: str) -> bool:
-    return qualified_name == name or qualified_name.endswith(f".{name}")
-
-
 def _find_in_file(symbols: Iterable[Symbol], name: str) -> list[Symbol]:
-    matches = [symbol for symbol in symbols if symbol.kind != FILE and _ends_with(symbol.qualified, name)]
+    matches = [symbol for symbol in symbols if symbol.kind != FILE and f".{symbol.qualified}".endswith(f".{name}")]
     return [symbol for symbol in matches if symbol.qualified == name] or matches
 
 

@@ -164,10 +164,8 @@ def follow(
 
 def _is_copy(symbol: Symbol, other: Symbol) -> bool:
     """Whether two symbols have the same name and content, as in a backup of a file or in generated code."""
-    first, second = symbol.fingerprint, other.fingerprint
-    return (symbol.name, symbol.family, first.body, first.members, first.signature) == (
-        other.name, other.family, second.body, second.members, second.signature,
-    )  # fmt: skip
+    is_same_name = (symbol.name, symbol.family) == (other.name, other.family)
+    return is_same_name and symbol.fingerprint.code_digests == other.fingerprint.code_digests
 
 
 def _choose_nearest(copies: Sequence[Symbol], old: Symbol, tracked_paths: Collection[str]) -> Symbol | None:

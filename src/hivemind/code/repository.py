@@ -8,7 +8,7 @@ else (without git or before the first commit) by its path. Where git fails, its 
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,15 +89,6 @@ def is_directory(path: Path) -> bool:
     except (OSError, ValueError):
         # Too long, or with a NUL: agents report what they like.
         return False
-
-
-def select_weaker_ids(repository: Repository, names: Iterable[str]) -> tuple[str, ...]:
-    """The ids among those used at this path that are weaker ids of the same repository.
-
-    A remote is a stronger id than a first commit, and that than a path. An id of the same strength may
-    belong to another repository that was at this path before.
-    """
-    return tuple(name for name in names if rank_id(name) < rank_id(repository.id))
 
 
 def rank_id(name: str) -> int:

@@ -30,7 +30,10 @@ def find_shared_sessions(db: Database, repository: Repository, inside: Collectio
     recent = sessions.list_sessions(db, sight, limit=RECENT) if repository.root else []
     directories: dict[str, str] = {session.id: session.directory for session in recent}
     touched_files: dict[str, dict[str, bool]] = {session.id: {} for session in recent}
-    find_path = cache(partial(_find_path_in_tree, _list_roots(db, repository, sight)))
+    # All working trees of the repository, the current one first.
+    here = (repository.root, os.path.realpath(repository.root))
+    roots = [*dict.fromkeys([*here, *repositories.find_roots(db, sight.repos)])]
+    find_path = cache(partial(_find_path_in_tree, roots))
     for session_id, file, is_edited in sessions.find_touched_files(db, touched_files):
         if path := find_path(directories[session_id], file):
             touched_files[session_id][path] = is_edited or touched_files[session_id].get(path, False)
@@ -55,12 +58,6 @@ def _make_shared_session(
         edited=tuple(path for path in in_order if touched_files[path]),
         read=tuple(path for path in in_order if not touched_files[path]),
     )
-
-
-def _list_roots(db: Database, repository: Repository, sight: Visibility) -> list[str]:
-    """List the roots of all working trees of this repository, the current one first."""
-    here = [repository.root, os.path.realpath(repository.root)]
-    return [*dict.fromkeys([*here, *repositories.find_roots(db, sight.repos)])]
 
 
 def _find_path_in_tree(roots: Sequence[str], directory: str, file: str) -> str:

@@ -133,35 +133,31 @@ def judge_hits(hits: Iterable[Hit], query: Query, judge: Judge) -> Iterator[Hit]
         yield from _judge_page(page, query, judge)
 
 
-def _find_worst(changes: Iterable[Staleness]) -> Staleness:
-    return min(changes, key=lambda staleness: (_get_factor(staleness), staleness.change in UNCHANGED))
-
-
 def _judge_page(hits: Sequence[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
-    anchors_by_hit = [hit.memory.anchors if _can_judge(hit.memory, query) else () for hit in hits]
+    # Today's working tree says nothing about memories of other repositories, nor about a past ``as_of``.
+    repos = () if query.as_of else query.sight.repos
+    anchors_by_hit = [hit.memory.anchors if hit.memory.repo in repos else () for hit in hits]
     all_anchors = [anchor for anchors in anchors_by_hit for anchor in anchors]
     texts = [hit.memory.text for hit, anchors in zip(hits, anchors_by_hit, strict=True) for _ in anchors]
     # One call for the whole page, so that a file with several anchors is read once.
     judgements = iter(judge(all_anchors, texts) if all_anchors else ())
     for hit, anchors in zip(hits, anchors_by_hit, strict=True):
-        changes = list(islice(judgements, len(anchors)))
-        yield _apply(hit, _find_worst(changes)) if changes else hit
-
-
-def _can_judge(memory: Memory, query: Query) -> bool:
-    """Whether today's working tree says anything about the memory: not for other repositories or a past ``as_of``."""
-    return memory.repo in query.sight.repos and not query.as_of
+        changes = islice(judgements, len(anchors))
+        worst = min(changes, key=lambda change: (_get_factor(change), change.change in UNCHANGED), default=None)
+        yield _apply(hit, worst) if worst else hit
 
 
 def _apply(hit: Hit, staleness: Staleness) -> Hit:
     factor = _get_factor(staleness)
+    is_worth_saying = staleness.must_verify or staleness.change not in UNCHANGED
     return replace(
         hit,
         # A factor below one would raise a negative score.
         score=round(hit.score * factor, 4) if hit.score > 0 else hit.score,
         # Lines of code are shown and not recorded with the receipt, because the log must not copy the code.
         signals=(*hit.signals, Signal(name="code", score=factor, why=_label(staleness, with_lines=False))),
-        labels=(*hit.labels, *([label] if (label := _choose_label(staleness)) else ())),
+        # Lines of code are for whoever must verify; otherwise it is enough that something changed.
+        labels=(*hit.labels, *([_label(staleness, with_lines=staleness.must_verify)] if is_worth_saying else ())),
         is_in_doubt=hit.is_in_doubt or staleness.must_verify,
     )
 
@@ -169,13 +165,6 @@ def _apply(hit: Hit, staleness: Staleness) -> Hit:
 def _get_factor(staleness: Staleness) -> float:
     factor = SCORE_FACTORS.get(staleness.edit, 1.0)
     return factor if staleness.must_verify or factor == 1.0 else LIGHT_FACTOR
-
-
-def _choose_label(staleness: Staleness) -> str:
-    if staleness.change in UNCHANGED and not staleness.must_verify:
-        return ""
-    # Lines of code are for whoever must verify; otherwise it is enough that something changed.
-    return _label(staleness, with_lines=staleness.must_verify)
 
 
 def _label(staleness: Staleness, *, with_lines: bool) -> str:

@@ -21,6 +21,7 @@ from hivemind.code.index import CodeIndex
 from hivemind.code.parsing import digest_code, outline, strip_comments
 from hivemind.errors import InvalidInput, NotFound, Unavailable
 from hivemind.model.code import CALLABLES, LOOSE_KINDS, Anchor, LineChange, Symbol
+from hivemind.text.clean import count_equal
 
 MAX_LATER_COMMITS = 5
 """Commits after that of an anchor in which its code is searched for, if it was not committed yet."""
@@ -98,15 +99,11 @@ def _list_lines(code: bytes) -> list[str]:
     return [line for line in lines if line.strip("(){}[];,")]
 
 
-def _split_lines(
-    before: Sequence[str], after: Sequence[str]
-) -> tuple[list[tuple[Sequence[str], Sequence[str]]], list[str]]:
+def _split_lines(before: list[str], after: list[str]) -> tuple[list[tuple[list[str], list[str]]], list[str]]:
     """The parts in which two texts differ, and the lines that both have."""
     # Most edits are small, so equal beginnings and ends are set aside first.
-    shorter = min(len(before), len(after))
-    start = next((place for place in range(shorter) if before[place] != after[place]), shorter)
-    remainder = shorter - start
-    end = next((place for place in range(remainder) if before[-1 - place] != after[-1 - place]), remainder)
+    start = count_equal(before, after)
+    end = count_equal(before[start:][::-1], after[start:][::-1])
     kept = [*before[:start], *before[len(before) - end :]]
     before, after = before[start : len(before) - end], after[start : len(after) - end]
     if max(len(before), len(after)) > MAX_COMPARED:

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hivemind.text.clean import neutralise
+from hivemind.text.clean import count_equal, neutralise
 from hivemind.text.escapes import unescape
 from hivemind.text.excluded_text import UNSPACED, ErasedTextFilter
 from hivemind.text.search_terms import STOP_WORDS
@@ -196,18 +196,10 @@ def _find_runs(number: int, text: _Text, content: str) -> Iterator[QuotedRun]:
     start = content.find(core)
     while start >= 0:
         end = start + len(core)
-        matches_before = _count_matching(before[::-1], content[max(0, start - reach_back) : start].split()[::-1])
-        matches_after = _count_matching(after, content[end : end + reach_on].split())
+        words_before = content[max(0, start - reach_back) : start].split()
+        matches_before = count_equal(before[::-1], words_before[::-1])
+        matches_after = count_equal(after, content[end : end + reach_on].split())
         if matches_before + high - low + matches_after >= text.min_words:
             yield QuotedRun(text=number, start=low - matches_before, stop=high + matches_after, of=len(text.words))
         # One further and not behind it, because occurrences may overlap.
         start = content.find(core, start + 1)
-
-
-def _count_matching(words: Iterable[str], other_words: Iterable[str]) -> int:
-    count = 0
-    for word, other in zip(words, other_words, strict=False):
-        if word != other:
-            break
-        count += 1
-    return count

@@ -11,6 +11,7 @@ from hivemind.code.index import CodeIndex
 from hivemind.code.versions import MAX_PAIRED, pair_lines
 from hivemind.errors import Unavailable
 from hivemind.model.code import LineChange
+from hivemind.text.clean import count_equal
 
 NEIGHBOURS = 4
 """Lines above a commented one by which its place is found once it changed; others may be of another function."""
@@ -69,16 +70,11 @@ def _find_block(rows: Sequence[str], block: Sequence[str], above: Sequence[str])
     size = len(target_rows)
     starts = [start for start in range(len(rows) - size + 1) if [*rows[start : start + size]] == target_rows]
     # Not the nearest to the old line number: a file may have changed for years.
-    scores = [_count_equal(rows[:start][::-1], above_rows) for start in starts]
+    scores = [count_equal(rows[:start][::-1], above_rows) for start in starts]
     if not starts or scores.count(max(scores)) > 1:
         return None
     start = starts[scores.index(max(scores))]
     return start + 1, start + size
-
-
-def _count_equal(rows: Sequence[str], others: Sequence[str]) -> int:
-    pairs = enumerate(zip(rows, others, strict=False))
-    return next((place for place, (row, other) in pairs if row != other), min(len(rows), len(others)))
 
 
 def find_changes(root: Path, place: CommentedLines, since: str, pull: str = "") -> list[LineChange]:

@@ -1,7 +1,6 @@
 """Symbols of a codebase, their fingerprints, the anchors of memories, and staleness."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import fields
 from enum import StrEnum
 from typing import Self
@@ -10,7 +9,7 @@ from hivemind.errors import InvalidInput
 from hivemind.model.dataclass import dataclass
 from hivemind.model.ids import Digest, SessionId, Timestamp, shorten_id
 from hivemind.model.timestamps import format_date
-from hivemind.text.clean import first_line
+from hivemind.text.clean import count_equal, first_line
 
 FILE = "file"
 """The kind of a symbol that represents a whole file."""
@@ -62,6 +61,11 @@ class Fingerprint:
     """Sample of the body's token triples with its members, for similarity."""
 
     SCHEME = 2  # Increase it whenever the same code gives different digests.
+
+    @property
+    def code_digests(self) -> tuple[str, str, str]:
+        """What is the same in two versions that differ in comments and layout alone."""
+        return self.signature, self.body, self.members
 
     def __str__(self) -> str:
         parts = (self.raw, self.signature, self.body, self.docs, self.members, self.tokens, self.sketch)
@@ -199,7 +203,7 @@ class LineChange:
             return f"removed `{line}`" if self.old else f"added `{line}`"
         old, new = _cut_common(_LINE_PART.findall(self.old), _LINE_PART.findall(self.new))
         if _shorten(old, most) == _shorten(new, most):
-            equal = _count_equal(old, new)
+            equal = count_equal(old, new)
             old, new = old[equal:].lstrip(", "), new[equal:].lstrip(", ")
         if not (old and new):
             return LineChange(old=old, new=new).show(most)
@@ -208,11 +212,11 @@ class LineChange:
 
 def _cut_common(old: list[str], new: list[str]) -> tuple[str, str]:
     """Two lines without their common beginning and end, but with a word on either side of what was only inserted."""
-    head = _count_equal(old, new)
-    tail = _count_equal(old[head:][::-1], new[head:][::-1])
+    head = count_equal(old, new)
+    tail = count_equal(old[head:][::-1], new[head:][::-1])
     # Where little or nothing stands on one side, the word before says where that is.
     if min(len("".join(parts[head : len(parts) - tail])) for parts in (old, new)) < MIN_SHOWN_PART:
-        head = next((place for place in range(head - 1, -1, -1) if _is_word(old[place])), 0)
+        head = next((place for place in range(head - 1, -1, -1) if re.match(r"\w", old[place])), 0)
     # A bracket that is opened is closed too.
     while tail and any(_count_open(parts[head : len(parts) - tail]) > 0 for parts in (old, new)):
         tail -= 1
@@ -221,16 +225,6 @@ def _cut_common(old: list[str], new: list[str]) -> tuple[str, str]:
 
 def _count_open(parts: list[str]) -> int:
     return sum((part in ("(", "[", "{")) - (part in (")", "]", "}")) for part in parts)
-
-
-def _is_word(part: str) -> bool:
-    return part[0].isalnum() or part[0] == "_"
-
-
-def _count_equal(parts: Sequence[str], other_parts: Sequence[str]) -> int:
-    pairs = zip(parts, other_parts, strict=False)
-    shorter = min(len(parts), len(other_parts))
-    return next((place for place, (part, other) in enumerate(pairs) if part != other), shorter)
 
 
 def _shorten(code: str, most: int) -> str:

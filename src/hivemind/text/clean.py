@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
+from itertools import takewhile
 from os import PathLike, fspath
 from os.path import expanduser
 from pathlib import Path
@@ -140,6 +141,11 @@ def plural(count: int, noun: str) -> str:
     # "entry" becomes "entries", but "day" becomes "days".
     is_ies = noun.endswith("y") and noun[-2] not in "aeou"
     return f"{count:,} {noun[:-1]}ies" if is_ies else f"{count:,} {noun}s"
+
+
+def count_equal(items: Iterable[str], others: Iterable[str]) -> int:
+    """How many strings are the same at the beginning of both."""
+    return len([*takewhile(lambda pair: pair[0] == pair[1], zip(items, others, strict=False))])
 
 
 def first_line(text: str, longest: int = 100) -> str:
