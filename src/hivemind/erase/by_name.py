@@ -44,7 +44,7 @@ from hivemind.store.projections import memories
 from hivemind.store.sqlite import Sqlite
 from hivemind.store.store import Store
 from hivemind.text.clean import neutralise, validate_label
-from hivemind.text.escapes import decode
+from hivemind.text.escapes import iterate_forms
 from hivemind.text.excluded_text import SEPARATOR, fold, normalise, word_pattern
 
 ORIGIN_FIELDS = {"owner", "actor", "directory", "model", "agent", "session_id", "event", "observation"}
@@ -123,14 +123,11 @@ class NamePattern:
 
     def may_be_in(self, text: str) -> bool:
         """A fast check whether a text may contain the name; ``excerpt`` is exact."""
-        if self._has_letters_in(text):
-            return True
-        decoded = decode(text)
-        return decoded is not None and self._has_letters_in(decoded.text)
+        return any(map(self._has_letters_in, iterate_forms(text)))
 
     def excerpt(self, text: str) -> str:
         """A short line around the first occurrence of the name; empty if there is none."""
-        return self._excerpt(text) or ((decoded := decode(text)) is not None and self._excerpt(decoded.text)) or ""
+        return next(filter(None, map(self._excerpt, iterate_forms(text))), "")
 
     def _excerpt(self, text: str) -> str:
         span = self._find(text)

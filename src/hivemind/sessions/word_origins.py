@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from hivemind.model.session import Observation, ObservationKind
 from hivemind.sessions.talk import Message
-from hivemind.text.escapes import decode
+from hivemind.text.escapes import iterate_forms
 from hivemind.text.excluded_text import UNSPACED, fold, split_words
 from hivemind.text.prose import split_typed
 from hivemind.text.search_terms import STOP_WORDS
@@ -38,6 +38,8 @@ OPENING = re.compile(r"\A\W*\w+(?: \w+){0,3}:\s")
 """Words before a colon with which a sentence begins: "Got it: …", "The final rule: …"."""
 ANSWER_TOOLS = frozenset({"AskUserQuestion", "ask_user", "request_user_input", "question", "ask_followup_question"})
 """Tools whose output is what the person chose or typed."""
+
+UNSPACED_WORD = re.compile(f"[{UNSPACED}]")
 
 Run = tuple[str, ...]
 
@@ -97,16 +99,14 @@ class WordOrigins:
 
     def _add_foreign(self, index: int, text: str, typed: Sequence[str] = (), *, is_outside: bool = False) -> None:
         """Note a text as foreign, as it is and without escapes, except for sentences in it that a person typed."""
-        if text:
-            decoded = decode(text)
-            for version in (text, decoded.text) if decoded else (text,):
-                words = self._note(version, Speaker.FOREIGN)
-                self._passages.add(index, _remove(map(_split, typed), words), is_outside=is_outside)
+        for version in iterate_forms(text) if text else ():
+            words = self._note(version, Speaker.FOREIGN)
+            self._passages.add(index, _remove(map(_split, typed), words), is_outside=is_outside)
 
     def _note(self, text: str, speaker: Speaker) -> list[str]:
         """Note who brought the runs and links of a text, and return its words."""
         words = _split(text)
-        for run in self._wanted.intersection(zip(words, words[1:], words[2:], strict=False)):
+        for run in self._wanted.intersection(_list_runs(words)):
             self._origins.setdefault(run, speaker)
         for link in self._wanted_links:
             if link in text.lower():
@@ -224,14 +224,7 @@ def _split(text: str) -> list[str]:
     if text.isascii():
         return [word.lower() for word in words]
     pairs = zip(words, [*words[1:], ""], strict=False)
-    return [word + other if _is_unspaced(word) and _is_unspaced(other) else fold(word) for word, other in pairs]
-
-
-UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
-
-
-def _is_unspaced(word: str) -> bool:
-    return bool(UNSPACED_CHARACTER.match(word))
+    return [word + other if all(map(UNSPACED_WORD.match, (word, other))) else fold(word) for word, other in pairs]
 
 
 def _find_stems(words: Iterable[str]) -> set[str]:

@@ -1,6 +1,6 @@
 """The one gate that text passes on its way into the log: what was erased or rejected stays out, in every field."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hivemind.errors import Refused
@@ -26,7 +26,7 @@ from hivemind.store import log
 from hivemind.store.database import Database
 from hivemind.store.projections import tombstones
 from hivemind.store.projections.tombstones import Exclusion
-from hivemind.text.escapes import decode
+from hivemind.text.escapes import iterate_forms
 from hivemind.text.excluded_text import MIN_LETTERS, ErasedTextFilter, digest_value
 
 FEWEST_WORDS = 2
@@ -100,7 +100,8 @@ class ExclusionGate:
                 return FieldRefusal(field=field, reason=Exclusion.ERASED)
         values: dict[str, list[str]] = {field: [] for field, _ in texts}
         for field, text in texts:
-            values[field] += self._digest(text) if field == "text" or _is_telling(text) else ()
+            if field == "text" or _is_telling(text):
+                values[field] += (digest_value(form, key) for form in iterate_forms(text) for key in self._keys)
         every_value = [value for field_values in values.values() for value in field_values]
         # One statement for all of them, because hardly ever is one refused.
         if not every_value or not tombstones.find_refusal(
@@ -160,11 +161,6 @@ class ExclusionGate:
         """Another id for one that contains an erased text, the same every time."""
         is_clean = self.text_filter.replace_erased_texts(identifier) == identifier
         return identifier if is_clean else digest_value(identifier, self._keys[0])[:32]
-
-    def _digest(self, text: str) -> Iterator[str]:
-        decoded = decode(text)
-        for form in (text, decoded.text) if decoded else (text,):
-            yield from (digest_value(form, key) for key in self._keys)
 
 
 def is_written(fact: Fact) -> bool:

@@ -3,9 +3,10 @@ r"""Undo escapes, so that a text is found however it is written: `\u00e9`, `&amp
 import re
 from base64 import b64decode
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 
 MAX_DEPTH = 4
 """JSON in JSON in a URL has three levels."""
@@ -29,21 +30,19 @@ UNIT, HEXADECIMAL, OCTAL = map(re.compile, (r"[0-9a-fA-F]{4}", r"[0-9a-fA-F]{2}"
 class _Layer:
     """One level of escapes: where each replacement is in the decoded text, and what it replaced."""
 
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
-    original_spans: tuple[tuple[int, int], ...]
+    replacements: tuple[tuple[int, int, tuple[int, int]], ...]
+    """Start and end in the decoded text, and the span in the original."""
 
     def locate(self, start: int, end: int) -> tuple[int, int]:
         return self._locate(start)[0], self._locate(end - 1)[1]
 
     def _locate(self, position: int) -> tuple[int, int]:
-        index = bisect_right(self.starts, position) - 1
+        index = bisect_right(self.replacements, position, key=itemgetter(0)) - 1
         if index < 0:
             return position, position + 1
-        if position < self.ends[index]:
-            return self.original_spans[index]
-        original = self.original_spans[index][1] + position - self.ends[index]
-        return original, original + 1
+        _, end, original_span = self.replacements[index]
+        original = original_span[1] + position - end
+        return original_span if position < end else (original, original + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +71,13 @@ def decode(text: str) -> DecodedText | None:
     return DecodedText(text, tuple(layers)) if layers else None
 
 
+def iterate_forms(text: str) -> Iterator[str]:
+    """A text as it is, then without escapes if it has any."""
+    yield text
+    if decoded := decode(text):
+        yield decoded.text
+
+
 def unescape(text: str) -> str:
     """The text without escapes; base64 stays."""
     for _ in range(MAX_DEPTH):
@@ -91,9 +97,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 def _decode_once(text: str, pattern: re.Pattern[str]) -> tuple[str, _Layer] | None:
     pieces: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    spans: list[tuple[int, int]] = []
+    replacements: list[tuple[int, int, tuple[int, int]]] = []
     position = length = 0
     for escape in pattern.finditer(text):
         plain = _decode_escape(escape)
@@ -101,14 +105,10 @@ def _decode_once(text: str, pattern: re.Pattern[str]) -> tuple[str, _Layer] | No
             continue
         length += escape.start() - position
         pieces += (text[position : escape.start()], plain)
-        starts.append(length)
+        replacements.append((length, length + len(plain), escape.span()))
         length += len(plain)
-        ends.append(length)
-        spans.append(escape.span())
         position = escape.end()
-    if not spans:
-        return None
-    return "".join(pieces) + text[position:], _Layer(tuple(starts), tuple(ends), tuple(spans))
+    return ("".join(pieces) + text[position:], _Layer(tuple(replacements))) if replacements else None
 
 
 def _decode_escape(escape: "re.Match[str]") -> str:

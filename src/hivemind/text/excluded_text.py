@@ -18,7 +18,7 @@ from operator import sub
 from typing import NamedTuple
 
 from hivemind.text.clean import neutralise
-from hivemind.text.escapes import decode
+from hivemind.text.escapes import decode, iterate_forms
 
 STRETCH_WORDS = 6
 """Words per stretch; shorter ones are easy to guess and too common, longer ones would miss partial quotations."""
@@ -103,11 +103,6 @@ def split_words(text: str) -> list[str]:
     return text.translate(ASCII_SEPARATORS).split()
 
 
-def find_word_spans(text: str) -> list[tuple[int, int]]:
-    """The start and end of each word of a text."""
-    return [match.span(1) for match in word_pattern().finditer(text) if match[1]]
-
-
 def fold(word: str) -> str:
     """A form of a word that is the same for every spelling."""
     return word.lower() if word.isascii() else normalise(word).replace(" ", "")
@@ -161,20 +156,14 @@ class ErasedTextFilter:
         """Whether a text contains a complete erased text of at least one full stretch."""
         if not self._indexes or len(text) < MIN_LETTERS:
             return False
-        decoded = decode(text)
-        return self._has_whole_text(text) or (decoded is not None and self._has_whole_text(decoded.text))
-
-    def _has_whole_text(self, text: str) -> bool:
-        words = split_words(text)
-        return any(index.is_whole_in(words) for index in self._indexes)
+        forms = map(split_words, iterate_forms(text))
+        return any(index.is_whole_in(words) for words in forms for index in self._indexes)
 
     def _find_spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end of each passage that quotes an erased text."""
         words = split_words(text)
         quotes = [quote for index in self._indexes for quote in index.find_spans(words)]
-        if not quotes:
-            return []
-        spans = find_word_spans(text)
+        spans = [match.span(1) for match in word_pattern().finditer(text) if match[1]] if quotes else []
         return [(spans[first][0], spans[end - 1][1]) for first, end in quotes]
 
 
