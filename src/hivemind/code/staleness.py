@@ -6,7 +6,9 @@ The checkout judges anchors; this module says what that means for a memory.
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
+from typing import TypeVar
 
 from hivemind.code import git, lazy_modules
 from hivemind.code.code_names import surely_names_code
@@ -19,6 +21,7 @@ from hivemind.model.review import StaleMemory
 from hivemind.store.projections import memories
 from hivemind.text.fence import MAX_FIELD_LENGTH
 
+Judgement = TypeVar("Judgement")
 Judge = Callable[[Sequence[Anchor], Sequence[str]], Sequence[Staleness]]
 """Returns the staleness of each anchor, given what its memory says, or nothing at all where it cannot be determined."""
 
@@ -61,12 +64,10 @@ def find_stale_memories(
     candidates = find_anchored_memories(context)
     if not candidates:
         return ()
-    anchors = [anchor for memory in candidates for anchor in memory.anchors]
-    texts = [memory.text for memory in candidates for _ in memory.anchors]
-    judgements = iter(checkout.judge(anchors, texts, asked_at=asked_at, deadline=deadline))
+    judge = partial(checkout.judge, asked_at=asked_at, deadline=deadline)
     doubts = []
-    for memory in candidates:
-        stale = [staleness for staleness in islice(judgements, len(memory.anchors)) if staleness.must_verify]
+    for memory, judgements in judge_memories(candidates, judge):
+        stale = [staleness for staleness in judgements if staleness.must_verify]
         if commit:
             stale = [
                 staleness
@@ -76,6 +77,15 @@ def find_stale_memories(
         if stale:
             doubts.append(StaleMemory(memory=memory, became=tuple(stale)))
     return tuple(doubts)
+
+
+def judge_memories(
+    candidates: Iterable[Memory], judge: Callable[[list[Anchor], list[str]], Iterable[Judgement]]
+) -> Iterator[tuple[Memory, list[Judgement]]]:
+    """Yield memories with the judgements of their anchors; one call judges all, so that each file is read once."""
+    pairs = [(anchor, memory.text) for memory in candidates for anchor in memory.anchors]
+    judgements = iter(judge([anchor for anchor, _ in pairs], [text for _, text in pairs]) if pairs else ())
+    yield from ((memory, list(islice(judgements, len(memory.anchors)))) for memory in candidates)
 
 
 def find_anchored_memories(context: Context) -> list[Memory]:
@@ -103,14 +113,11 @@ def follow_moved(context: Context) -> None:
     """Link memories to where their code is now, if that moved or was renamed and is otherwise the same."""
     checkout, head = context.checkout, context.checkout.read_head()
     own = [memory for memory in find_anchored_memories(context) if memory.owner == context.settings.person]
-    anchors = [anchor for memory in own for anchor in memory.anchors]
     # On another branch than that of the link the code may be at its old place only for now.
-    commits = {anchor.commit for anchor in anchors}
+    commits = {anchor.commit for memory in own for anchor in memory.anchors}
     past = {commit for commit in commits if not commit or git.is_ancestor(checkout.root, commit, head)}
     # Judging all also remembers where other code went, so that the next answer need not search for it.
-    judgements = iter(checkout.judge(anchors, commit=head))
-    for memory in own:
-        verdicts = [*islice(judgements, len(memory.anchors))]
+    for memory, verdicts in judge_memories(own, lambda anchors, _: checkout.judge(anchors, commit=head)):
         places = [
             verdict.now if verdict.is_followed and verdict.now and verdict.anchor.commit in past else verdict.anchor
             for verdict in verdicts

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from hivemind.code.staleness import EVERY, find_anchored_memories
+from hivemind.code.staleness import EVERY, find_anchored_memories, judge_memories
 from hivemind.context import Context
 from hivemind.lazy import LazyModule
 from hivemind.model.ids import Timestamp
@@ -42,7 +41,7 @@ def compare_branch(context: Context, name: str) -> BranchDiff:
         stale=tuple(stale),
         moved=tuple(moves),
         contradicted=tuple(_find_contradicted(context, new_memories)),
-        guarded=tuple(item.memory.id for item in stale if _has_guard(context, item.memory)),
+        guarded=tuple(item.memory.id for item in stale if guards.get(context.store.db, item.memory.id)),
     )
 
 
@@ -65,10 +64,6 @@ def select_public(diff: BranchDiff) -> BranchDiff:
 
 def _is_shared(memory: Memory) -> bool:
     return memory.scope is Scope.TEAM
-
-
-def _has_guard(context: Context, memory: Memory) -> bool:
-    return guards.get(context.store.db, memory.id) is not None
 
 
 def _find_taught(context: Context, branch: "Branch") -> Iterator[Memory]:
@@ -106,13 +101,9 @@ def _list_paths(memory: Memory) -> set[str]:
 
 def _find_affected(context: Context, branch: "Branch") -> tuple[list[StaleMemory], list[StaleMemory]]:
     """Find the memories whose code the branch changes so that they must be verified, and those whose code it moves."""
-    candidates = find_anchored_memories(context)
-    anchors = [anchor for memory in candidates for anchor in memory.anchors]
-    texts = [memory.text for memory in candidates for _ in memory.anchors]
-    judgements = iter(branch.judge(anchors, texts))
     stale, relocations = [], []
-    for memory in candidates:
-        changes = [change for change in islice(judgements, len(memory.anchors)) if change]
+    for memory, judgements in judge_memories(find_anchored_memories(context), branch.judge):
+        changes = [change for change in judgements if change]
         if doubts := tuple(change for change in changes if change.must_verify):
             stale.append(StaleMemory(memory=memory, became=doubts))
         elif moves := tuple(change for change in changes if change.is_followed):
