@@ -11,6 +11,7 @@ from hivemind.code.index import CodeIndex
 from hivemind.code.versions import MAX_PAIRED, pair_lines
 from hivemind.errors import Unavailable
 from hivemind.model.code import LineChange
+from hivemind.model.session import list_diff_lines
 from hivemind.text.clean import count_equal
 
 NEIGHBOURS = 4
@@ -95,9 +96,9 @@ def find_changes(root: Path, place: CommentedLines, since: str, pull: str = "") 
         return []
     names_pull = re.compile(rf"[#!]{re.escape(pull)}\b") if pull else None
     for commit, path, diff in patches:
-        rows = diff.splitlines() if path == place.path else []
-        old_rows = {_strip(row[1:]) for row in rows if row.startswith("-") and not row.startswith("---")}
-        new_rows = [_strip(row[1:]) for row in rows if row.startswith("+") and not row.startswith("+++")]
+        old_rows, new_rows = (
+            [_strip(row) for row in list_diff_lines(diff if path == place.path else "", sign)] for sign in "-+"
+        )
         is_theirs = bool(names_pull and names_pull.search(subjects[commit]))
         lost_lines = [line for line in lines if line not in new_rows and (line in old_rows or is_theirs)]
         changes = [change for line in lost_lines for change in pair_lines([line], _find_nearest(line, new_rows))]

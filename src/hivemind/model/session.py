@@ -11,6 +11,12 @@ FEWEST_REQUEST_WORDS = 3
 """Words of a prompt that says what to do; shorter ones, such as "go ahead", only answer the agent."""
 
 
+def list_diff_lines(diff: str, sign: str) -> list[str]:
+    """The lines that a unified diff adds or removes, by their sign."""
+    # Three signs begin a file name in its header.
+    return [line[1:] for line in diff.splitlines() if line.startswith(sign) and not line.startswith(sign * 3)]
+
+
 class ObservationKind(StrEnum):
     """The kind of an observation."""
 
@@ -120,7 +126,6 @@ class SessionState:
 
     session: Session
     task: str
-    """The first request of a person that says what to do; else their first words."""
     last_request: str
     """The last such request; empty if it is the task."""
     edited: tuple[EditedFile, ...]
@@ -146,7 +151,6 @@ class Handover:
 
     session: Session
     task: str
-    """The first request of a person that says what to do; else their first words."""
     asked: tuple[str, ...]
     """What the task became: the last requests after it, in order."""
     commits: tuple[str, ...]

@@ -17,6 +17,7 @@ from hivemind.model.session import (
     ObservationKind,
     Session,
     SessionState,
+    list_diff_lines,
 )
 from hivemind.model.timestamps import format_period
 from hivemind.text.clean import first_line
@@ -93,16 +94,11 @@ def _list_edits(session: Session, trace: Iterable[Observation]) -> list[EditedFi
             edits[file] = EditedFile(
                 file=file,
                 edits=previous.edits + 1,
-                added=previous.added + _count_lines(step.diff, "+"),
-                removed=previous.removed + _count_lines(step.diff, "-"),
+                added=previous.added + len(list_diff_lines(step.diff, "+")),
+                removed=previous.removed + len(list_diff_lines(step.diff, "-")),
                 why=why,
             )
     return list(reversed(edits.values()))
-
-
-def _count_lines(diff: str, sign: str) -> int:
-    # Three signs begin a file name in the header of a diff.
-    return sum(line.startswith(sign) and not line.startswith(sign * 3) for line in diff.splitlines())
 
 
 def _summarise_command(step: Observation) -> CommandRun:
@@ -134,13 +130,10 @@ def _list_fixes(session: Session, trace: Sequence[Observation]) -> list[FixedRun
 
 def find_open_points(trace: Sequence[Observation]) -> list[tuple[Observation, str]]:
     """Find the unfinished points of the agent's own plan, and the last prompt if it got no reply."""
-    last_turn = [
-        step for step in trace if step.seen in (ObservationKind.PROMPT, ObservationKind.REPLY) and not step.subagent
-    ][-1:]
-    waiting = [
-        (step, first_line(step.text, LINE_CHARACTERS)) for step in last_turn if step.seen is ObservationKind.PROMPT
-    ]
-    return [*_find_open_plan(trace), *waiting]
+    kinds = (ObservationKind.PROMPT, ObservationKind.REPLY)
+    last = next((step for step in reversed(trace) if step.seen in kinds and not step.subagent), None)
+    is_waiting = last is not None and last.seen is ObservationKind.PROMPT
+    return [*_find_open_plan(trace), *([(last, first_line(last.text, LINE_CHARACTERS))] if last and is_waiting else [])]
 
 
 def _describe_open(point: tuple[Observation, str]) -> str:
@@ -178,14 +171,8 @@ def _render(summary: Handover, note: str) -> str:
     """Render the handover as an agent reads it: fenced, short, the task first."""
     session = summary.session
     period = format_period(session.started_at, session.last_seen_at)
-    parts = [
-        ", ".join(
-            filter(
-                None,
-                [f"Session {format_field(session.id)} of {format_field(session.agent)}", period, format_field(note)],
-            )
-        )
-    ]
+    heading = (f"Session {format_field(session.id)} of {format_field(session.agent)}", period, format_field(note))
+    parts = [", ".join(filter(None, heading))]
     parts += _render_part("Task", [summary.task.strip()[:TASK_CHARACTERS]] if summary.task else [])
     parts += _render_part("Then asked for", [first_line(prompt, LINE_CHARACTERS) for prompt in summary.asked])
     parts += _render_part("Committed", [first_line(subject, LINE_CHARACTERS) for subject in summary.commits])

@@ -15,7 +15,7 @@ from hivemind.model.ids import EventId
 from hivemind.model.memory import Kind, Memory
 from hivemind.model.outcomes import OutcomeKind, Telling, TellingOutcome
 from hivemind.model.recall import Occasion, Receipt
-from hivemind.model.session import Observation, ObservationKind
+from hivemind.model.session import Observation, ObservationKind, list_diff_lines
 from hivemind.sessions.talk import OBJECTION
 from hivemind.text import cues
 from hivemind.text.prose import split_prompt, split_typed
@@ -93,17 +93,15 @@ class _Finding:
 
 def judge_tellings(tellings: Iterable[Telling], steps: Sequence[Observation]) -> list[TellingOutcome]:
     """Return what followed each telling of a session, whose steps are in order."""
-    return [_judge(telling, steps) for telling in tellings]
-
-
-def _judge(telling: Telling, steps: Sequence[Observation]) -> TellingOutcome:
-    receipt = telling.receipt
-    finding = next(_find_outcomes(telling, steps), _Finding(OutcomeKind.UNKNOWN))
-    return TellingOutcome(
-        receipt=receipt.id, rank=receipt.rank, memory_id=receipt.memory_id, session_id=receipt.session_id,
-        at=receipt.at, kind=finding.kind,
-        evidence=EventId(finding.evidence.source_id) if finding.evidence else None,
-    )  # fmt: skip
+    findings = ((each.receipt, next(_find_outcomes(each, steps), _Finding(OutcomeKind.UNKNOWN))) for each in tellings)
+    return [
+        TellingOutcome(
+            receipt=receipt.id, rank=receipt.rank, memory_id=receipt.memory_id, session_id=receipt.session_id,
+            at=receipt.at, kind=finding.kind,
+            evidence=EventId(finding.evidence.source_id) if finding.evidence else None,
+        )
+        for receipt, finding in findings
+    ]  # fmt: skip
 
 
 def _find_outcomes(telling: Telling, steps: Sequence[Observation]) -> Iterator[_Finding]:
@@ -205,9 +203,8 @@ def _find_told_error(telling: Telling) -> str:
 
 def _is_same_run(run: SessionRun, other: SessionRun) -> bool:
     """Whether two commands are the same but for their options."""
-    return [word for word in run.command.split() if word[0] != "-"] == [
-        word for word in other.command.split() if word[0] != "-"
-    ]
+    words, other_words = ([word for word in each.command.split() if word[0] != "-"] for each in (run, other))
+    return words == other_words
 
 
 def _find_obedience(memory: Memory, after: Sequence[Observation]) -> Iterator[_Finding]:
@@ -326,8 +323,7 @@ def _is_one_of(file: str, paths: Sequence[str]) -> bool:
 
 def _read_lines(diff: str, sign: str) -> set[str]:
     """Return the lines that a diff adds or removes, without those that say nothing."""
-    lines = (line[1:].strip() for line in diff.splitlines() if line.startswith(sign) and not line.startswith(sign * 3))
-    return {line for line in lines if len(line) >= SHORTEST_LINE}
+    return {line for line in map(str.strip, list_diff_lines(diff, sign)) if len(line) >= SHORTEST_LINE}
 
 
 def _comes_back(old_lines: set[str], later_new_lines: set[str]) -> bool:
