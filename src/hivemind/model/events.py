@@ -350,8 +350,8 @@ class ObservationsDropped(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConclusionForgotten(Fact):
-    """A person said that what a session concluded must not be told any more."""
+class ConclusionVerdict(Fact):
+    """Base of facts about a conclusion of a session, by the observation that it quotes."""
 
     session_id: ForeignId
     observation: Annotated[EventId, FOREIGN]
@@ -359,12 +359,13 @@ class ConclusionForgotten(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConclusionRestored(Fact):
-    """A forgotten conclusion counts again."""
+class ConclusionForgotten(ConclusionVerdict):
+    """A person said that what a session concluded must not be told any more."""
 
-    session_id: ForeignId
-    observation: Annotated[EventId, FOREIGN]
-    reason: str = ""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConclusionRestored(ConclusionVerdict):
+    """A forgotten conclusion counts again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,7 +435,7 @@ FACTS: dict[str, type[Fact]] = {
     re.sub(r"(?<=[a-z])(?=[A-Z])", "_", shape.__name__).lower().replace("_", ".", 1): shape
     for shape in list(globals().values())
     if isinstance(shape, type) and issubclass(shape, Fact)
-    if shape not in (Fact, MemoryFact, MemoryVerdict, UnknownFact)
+    if shape not in (Fact, MemoryFact, MemoryVerdict, ConclusionVerdict, UnknownFact)
 }
 """Facts by name: ``MemoryRolledBack`` is ``memory.rolled_back`` in the log. These names must never change."""
 READINGS = ("memories.recalled", "observation.made", "repository.seen", "agent.asked")

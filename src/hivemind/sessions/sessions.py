@@ -12,7 +12,7 @@ from hivemind.context import Context, Progress, quietly, report_part, validate_r
 from hivemind.errors import NotFound
 from hivemind.model import timestamps
 from hivemind.model.digest import Digest, ExplainedConclusion
-from hivemind.model.events import ConclusionForgotten, ConclusionRestored
+from hivemind.model.events import ConclusionForgotten, ConclusionRestored, ConclusionVerdict
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Query, Recall
 from hivemind.model.scope import Scope
@@ -23,7 +23,6 @@ from hivemind.sessions.digests import make_digest
 from hivemind.sessions.observations import Observations, Placed, PruneReport, is_memory_off
 from hivemind.sessions.quarantine import set_aside
 from hivemind.sessions.transcripts import (
-    Transcript,
     cache_redaction,
     find_transcripts,
     read_observations,
@@ -123,7 +122,7 @@ class Sessions:
         return self._record_verdict(ConclusionRestored, event, reason, everywhere=everywhere)
 
     def _record_verdict(
-        self, verdict: type[ConclusionForgotten | ConclusionRestored], event: str, reason: str, *, everywhere: bool
+        self, verdict: type[ConclusionVerdict], event: str, reason: str, *, everywhere: bool
     ) -> ExplainedConclusion | None:
         context = self._context
         conclusion = self.conclusion(event, everywhere=everywhere)
@@ -184,8 +183,7 @@ class Sessions:
         came_by_hook = partial(log.has_hook_observations, context.store.db)
         # Learning from sessions takes as long as reading them.
         parts = 1 if dry_run else 2
-        report_read = _report_bytes(transcripts, report_part(progress, 0, parts))
-        items = read_observations(transcripts, came_by_hook, begin, report_read)
+        items = read_observations(transcripts, came_by_hook, begin, report_part(progress, 0, parts))
         counts: Counter[str] = Counter()
         sessions_off: set[str] = set()
         observations = self._locate(_select_readable(items, skip_counts, unreadable), counts, sessions_off, here=here)
@@ -247,15 +245,3 @@ def _select_readable(
         skip_counts[summarise_reason(item)] += 1
         if item.raw:
             unreadable.append(item)
-
-
-def _report_bytes(transcripts: Iterable[Transcript], progress: Progress) -> Callable[[int], None]:
-    """Make a function that reports progress in bytes, one file at a time."""
-    total, bytes_read = sum(transcript.size for transcript in transcripts), 0
-
-    def add_size(size: int) -> None:
-        nonlocal bytes_read
-        bytes_read += size
-        progress(bytes_read, total)
-
-    return add_size

@@ -1,12 +1,13 @@
 """Reads the transcripts that agents keep of their sessions, from before and after hooks were installed."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
 from hivemind.agents.agent import get_agent
+from hivemind.context import Progress, quietly
 from hivemind.model.session import Observation, SkippedInput
 
 LONGEST_CACHED = 200
@@ -47,16 +48,17 @@ def find_session_transcripts(home: Path, agent: str, session: str, since: dateti
 
 
 def read_observations(
-    transcripts: Iterable[Transcript],
+    transcripts: Sequence[Transcript],
     is_recorded_by_hooks: Callable[[str], bool],
     since: str = "",
-    progress: Callable[[int], None] = lambda size: None,
+    progress: Progress = quietly,
 ) -> Iterator[Observation | SkippedInput]:
-    """Read the observations in transcripts, file by file and not yet redacted.
+    """Read the observations in transcripts, file by file and not yet redacted; the progress is in bytes.
 
     Where hooks and transcripts give the same step different ids, sessions recorded by hooks are skipped: every step
     would be stored twice.
     """
+    total, bytes_read = sum(transcript.size for transcript in transcripts), 0
     for transcript in transcripts:
         same_ids = get_agent(transcript.agent).same_ids
         for step in _read_transcript(transcript):
@@ -64,7 +66,8 @@ def read_observations(
                 step.at >= since and (same_ids or not is_recorded_by_hooks(step.session_id))
             ):
                 yield step
-        progress(transcript.size)
+        bytes_read += transcript.size
+        progress(bytes_read, total)
 
 
 def _read_transcript(transcript: Transcript) -> Iterator[Observation | SkippedInput]:
