@@ -27,7 +27,6 @@ def digest(content: bytes) -> str:
 
 
 def _encode(content: bytes | bytearray) -> str:
-    """Encode as URL-safe base64."""
     # What base64.urlsafe_b64encode does, without its two further calls: this runs two million times for a large tree.
     return b2a_base64(content, newline=False).translate(_URL_SAFE).decode()
 

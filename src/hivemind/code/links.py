@@ -170,9 +170,7 @@ def resolve_link(
     index: CodeIndex, link: str, commit: str = "", asked_at: float = math.inf, *, everywhere: bool = True
 ) -> list[Anchor]:
     """Resolve a link to anchors; empty if it has no unique match."""
-    symbols = find_path(index, link.strip())
-    if symbols is None:
-        symbols = find_symbols(index, link) if index.is_built else []
+    symbols = find_symbols(index, link) if index.is_built else find_path(index, link.strip()) or []
     # Refresh only if the index has no match, because a refresh looks at the whole tree.
     if not symbols:
         _refresh(index, asked_at)

@@ -76,7 +76,10 @@ def _identify_without_git(directory: Path, cache: Path | None, reason: str) -> R
 def _make_repository(root: Path, tree: str, remote: str, commit: str, problem: str) -> Repository:
     """Make a repository with its strongest id; without a remote or first commit, it has the problem."""
     if remote:
-        return Repository(id=f"remote:{_resolve(normalise_remote(remote), root)}", root=str(root), tree=tree)
+        address = normalise_remote(remote)
+        # A relative path is one from the root.
+        place = os.path.normpath(root / address) if address.startswith(".") else address
+        return Repository(id=f"remote:{place}", root=str(root), tree=tree)
     if commit:
         return Repository(id=f"commit:{commit}", root=str(root), tree=tree)
     return Repository(id=f"{PATH}{root}", root=str(root), tree=tree, problem=problem)
@@ -163,11 +166,6 @@ def _choose_remote(urls: Mapping[str, str]) -> str:
     # A fork has both; what was learned in the fork is kept apart from the original.
     name = next((name for name in ("origin", "upstream") if name in urls), min(urls, default=""))
     return urls.get(name, "")
-
-
-def _resolve(address: str, directory: Path) -> str:
-    """Make a remote that is a relative path absolute."""
-    return os.path.normpath(directory / address) if address.startswith(".") else address
 
 
 def _make_tree_id(git_directory: Path) -> str:

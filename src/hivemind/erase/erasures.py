@@ -31,10 +31,8 @@ class Erasures:
         if receipt:
             return receipt
         ids = dict.fromkeys((memory, *also))
-        targets = Targets(
-            memories=tuple(context.find_memory_to_change(memory_id, everywhere=everywhere) for memory_id in ids)
-        )
-        reason = validate_reason(reason)
+        chosen = (context.find_memory_to_change(memory_id, everywhere=everywhere) for memory_id in ids)
+        targets, reason = Targets(memories=tuple(chosen)), validate_reason(reason)
         self._require_rights(targets)
         return sweep.erase(context.store, context.factory, targets, reason, home=context.home)
 
@@ -81,12 +79,9 @@ class Erasures:
         selection = every_mention.exclude(left_out)
         excluded_ids = {mention.id for mention in every_mention.found} - {mention.id for mention in selection}
         return by_name.erase_mentions(
-            *(context.store, context.settings.home, context.factory, NamePattern.parse(name)),
-            mentions=selection,
-            kept_ids=excluded_ids,
-            reason=validate_reason(reason),
-            progress=progress,
-        )
+            context.store, context.settings.home, context.factory, NamePattern.parse(name), selection, excluded_ids,
+            validate_reason(reason), progress,
+        )  # fmt: skip
 
     def finish(self) -> None:
         """Finish erasures that were interrupted or had to wait for a reader of the store, as far as possible now."""

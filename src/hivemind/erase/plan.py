@@ -125,9 +125,8 @@ def load_texts_and_details(db: Database, memory_ids: Iterable[str]) -> set[str]:
     values = {value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(value, str)}
     traces = [trace for fact in facts if (trace := getattr(fact, "trace", None))]
     parts = {part for trace in traces for part in (trace.action, trace.reasoning, trace.result)}
-    details = [(value, FEWEST_WORDS_OF_METADATA) for value in values] + [
-        (part, FEWEST_WORDS_OF_A_TRACE) for part in parts
-    ]
+    details = [(value, FEWEST_WORDS_OF_METADATA) for value in values]
+    details += [(part, FEWEST_WORDS_OF_A_TRACE) for part in parts]
     telling = {text for text, fewest in details if len(text.split()) >= fewest or _is_unusual(text)}
     return load_texts(db, ids) | telling
 
@@ -205,12 +204,12 @@ def load_notes(directory: Path) -> Iterator[tuple[Path, ErasurePlan | None]]:
 
 def is_any_locked(directory: Path) -> bool:
     """Whether another process is working on an erasure."""
-    for file in directory.glob(ERASURE_PLANS):
-        try:
+    try:
+        for file in directory.glob(ERASURE_PLANS):
             with _lock(file):
-                continue
-        except BlockingIOError:
-            return True
+                pass
+    except BlockingIOError:
+        return True
     return False
 
 

@@ -4,7 +4,6 @@ import mmap
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from hivemind.code.cache_database import remove_kept_code
@@ -167,27 +166,21 @@ def _contains(file: Path, quotation: Quotation, pieces: list[str]) -> bool:
     return contains_any(file, pieces)
 
 
-@contextmanager
-def _lock_spool(directory: Path) -> Iterator[None]:
+def _remove_quoting_lines(file: Path, quotation: Quotation) -> int:
+    """Rewrite a file without the lines that quote the text, or delete it if a quotation spans lines; count them."""
     try:
-        with FileLock(spool_lock(str(directory)), timeout_seconds=LOCK_SECONDS):
-            yield
+        # Hooks take the same lock to append.
+        with FileLock(spool_lock(str(file.parent)), timeout_seconds=LOCK_SECONDS):
+            # Bytes that are not UTF-8 must be written back unchanged.
+            lines = file.read_bytes().decode("utf-8", "surrogateescape").split("\n")
+            if not quotation.find_runs("\n".join(lines)):
+                return 0
+            kept_lines = [line for line in lines if not quotation.find_runs(line)]
+            if not any(kept_lines) or quotation.find_runs("\n".join(kept_lines)):
+                file.unlink()
+                return len(lines)
+            replace_file(file, "\n".join(kept_lines).encode("utf-8", "surrogateescape"))
+            return len(lines) - len(kept_lines)
     except BlockingIOError as error:
         # The erasure is finished by whoever opens the store next.
         raise StoreBusy(f"a hook has locked the spool for {LOCK_SECONDS} s; try again when it has ended") from error
-
-
-def _remove_quoting_lines(file: Path, quotation: Quotation) -> int:
-    """Rewrite a file without the lines that quote the text, or delete it if a quotation spans lines; count them."""
-    # Hooks take the same lock to append.
-    with _lock_spool(file.parent):
-        # Bytes that are not UTF-8 must be written back unchanged.
-        lines = file.read_bytes().decode("utf-8", "surrogateescape").split("\n")
-        if not quotation.find_runs("\n".join(lines)):
-            return 0
-        kept_lines = [line for line in lines if not quotation.find_runs(line)]
-        if not any(kept_lines) or quotation.find_runs("\n".join(kept_lines)):
-            file.unlink()
-            return len(lines)
-        replace_file(file, "\n".join(kept_lines).encode("utf-8", "surrogateescape"))
-        return len(lines) - len(kept_lines)

@@ -213,7 +213,6 @@ def _list_text_forms(memory: Memory, texts: Iterable[str]) -> set[str]:
 
 
 def _compute_imprints(key: bytes, texts: Iterable[str]) -> tuple[str, ...]:
-    """Compute the imprints by which erased texts are recognised inside others."""
     return tuple(sorted(filter(None, {make_imprint(text, key) for text in texts})))
 
 
@@ -288,7 +287,6 @@ def _report_remaining(quotations: Quotations) -> Iterator[ErasedLocation]:
 def _clean_backups(
     store: Store, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, pieces: list[str]
 ) -> Iterator[ErasedLocation]:
-    """Erase from the backups beside the store."""
     files = residue.list_backups(store)
     history = [event for memory_id in plan.memories if files for event in log.read_events_about(store.db, memory_id)]
     events = [event for event in history if isinstance(event.fact, MemoryErased)]

@@ -11,7 +11,7 @@ from hivemind.code import lazy_modules
 from hivemind.context import Context, Progress, quietly
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.guard import patterns, proposals
-from hivemind.lazy import when_called
+from hivemind.guard.proposals import list_invocations
 from hivemind.model.events import Event, Fact, GuardLifted, GuardSet, MemoryDisputed
 from hivemind.model.fold import filter_effective
 from hivemind.model.guard import (
@@ -61,8 +61,6 @@ MOST_SESSIONS = 1000
 """The newest sessions on which a trigger is tried."""
 MOST_NEAR = 20
 """Calls of the same program that a trial lists beside those at which the guard would have acted."""
-# Loads the parser, which only a call that may match needs.
-list_invocations = when_called("guard.shell", "list_invocations")
 STRENGTHS = tuple(GuardAnswer)
 
 
@@ -397,7 +395,6 @@ def _find_hiding_command(steps: Sequence[Observation]) -> str:
 
 
 def _runs_one_of(programs: set[str], command: str) -> bool:
-    """Whether a command starts one of these programs."""
     if not programs.intersection(cues.split_into_words(command)):
         return False
     return any(patterns.get_program(words) in programs for chain in list_invocations(command) for words in chain)

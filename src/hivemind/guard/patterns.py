@@ -173,8 +173,7 @@ def _has_option(option: str, arguments: Sequence[str], synonyms: dict[str, str])
         elif option_with_value := OPTION_WITH_VALUE.fullmatch(argument):
             names |= {option_with_value[1], argument}
         elif argument.startswith("-"):
-            names.add(argument.partition("=")[0])
-            names.add(argument)
+            names |= {argument.partition("=")[0], argument}
         else:
             names.add(argument[:1])
     names |= {synonyms[name] for name in names if name in synonyms}

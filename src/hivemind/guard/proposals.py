@@ -13,7 +13,7 @@ from hivemind.model.commands import PROGRAMS
 from hivemind.model.guard import Trigger
 from hivemind.model.memory import FORBIDS, Memory
 
-# Loads the parser, which only the proposal of a guard needs.
+# Loads the parser, which only a proposal and a call that may match need.
 list_invocations = when_called("guard.shell", "list_invocations")
 
 SUBCOMMANDS = frozenset(
@@ -195,7 +195,8 @@ def propose_from_text(text: str) -> Trigger:
             files += _find_protected_files(sentence)
     if not commands and not files:
         commands, files = _find_mentioned(text)
-    recommendations = [command for command in _list_commands(text) if command not in commands]
+    mentioned_names = dict.fromkeys(name for _, _, names in _list_mentions(text) for name in names)
+    recommendations = [command for command in mentioned_names if command not in commands]
     exceptions += [command for command in recommendations if _may_run_one_of(commands, command)]
     return Trigger(
         commands=tuple(dict.fromkeys(commands)),
@@ -243,12 +244,8 @@ def _find_forbidden(sentence: str, text: str) -> tuple[list[str], list[str]]:
                 commands += (form.format(*match.groups()) for form in forms)
     for match in FORBIDDEN_OPTION.finditer(sentence):
         commands += (f"{name} {match['option']}" for name in _read_names(sentence, match.end()))
-    for match in ALWAYS_RUN_WITH.finditer(sentence):
-        names = _read_names(match["command"], 0)
-        commands += names
-        exceptions += (f"{name} {match['option']}" for name in names)
-    for match in ALWAYS_WITH.finditer(sentence):
-        names = _read_names(sentence, match.end())
+    for match in (*ALWAYS_RUN_WITH.finditer(sentence), *ALWAYS_WITH.finditer(sentence)):
+        names = _read_names(match["command"], 0) if match.re is ALWAYS_RUN_WITH else _read_names(sentence, match.end())
         commands += names
         exceptions += (f"{name} {match['option']}" for name in names)
     for match in FORBIDDEN_WITH.finditer(sentence):
@@ -349,11 +346,6 @@ def _read_command(text: str, *, is_run: bool = False) -> list[str]:
 def _hold_option(text: str) -> list[str]:
     option = text.split(maxsplit=1)[0] if text.startswith("-") else ""
     return [f"{command} {option}" for command in OPTION_HOLDERS.get(option, ())]
-
-
-def _list_commands(text: str) -> list[str]:
-    """List every command that a text names, in backticks or bare."""
-    return list(dict.fromkeys(name for _, _, names in _list_mentions(text) for name in names))
 
 
 def _list_mentions(text: str) -> list[tuple[int, int, list[str]]]:

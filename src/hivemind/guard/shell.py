@@ -169,29 +169,24 @@ class _Reader:
         body, later, is_to_file = node.child_by_field_name("body"), [], False
         for redirect in node.children_by_field_name("redirect"):
             if redirect.type == "heredoc_redirect":
-                stdin = next((self._read_heredoc(part) for part in redirect.named_children if _is_heredoc(part)), "")
-                # What stands behind the mark of a here-document, as in ``cat <<EOF | bash``.
-                later += [
-                    child
-                    for child in redirect.named_children
-                    if child.type not in ("heredoc_start", "heredoc_body", "heredoc_end")
-                ]
+                stdin = ""
+                for part in redirect.named_children:
+                    if part.type == "heredoc_body":
+                        self._evaluate_children(part)
+                        stdin = _get_text(part)
+                    # What stands behind the mark of a here-document, as in ``cat <<EOF | bash``.
+                    elif part.type not in ("heredoc_start", "heredoc_end"):
+                        later.append(part)
             elif redirect.type == "herestring_redirect":
                 stdin = self._evaluate_children(redirect)
             elif redirect.type == "file_redirect":
                 is_to_file |= ">" in _get_text(redirect)
-                for child in redirect.named_children:
-                    self._evaluate(child)
+                self._evaluate_children(redirect)
         output = self._run(body, stdin) if body else None
         output = None if is_to_file else output
         for child in later:
             output = None if child.type == "file_redirect" else self._run(child, output)
         return output
-
-    def _read_heredoc(self, body: tree_sitter.Node) -> str:
-        for child in body.named_children:
-            self._evaluate(child)
-        return _get_text(body)
 
     def _assign(self, node: tree_sitter.Node) -> None:
         variable, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -411,9 +406,7 @@ def _find_output(words: Words, stdin: str | None) -> str | None:
     if program in PRINTERS:
         printed = [word for word in words[1:] if not re.fullmatch(r"-[neE]+", word)]
         return " ".join(printed).replace("\\n", "\n")
-    if program == "cat" and all(word == "-" for word in words[1:]):
-        return stdin
-    if program == "tee":
+    if program == "tee" or (program == "cat" and all(word == "-" for word in words[1:])):
         return stdin
     if program in ("which", "command"):
         # ``$(which npm)`` stands for npm.
@@ -431,10 +424,6 @@ def _decode_ansi(text: str) -> str:
         return text.encode("latin-1", "backslashreplace").decode("unicode_escape")
     except UnicodeDecodeError:
         return text
-
-
-def _is_heredoc(node: tree_sitter.Node) -> bool:
-    return node.type == "heredoc_body"
 
 
 def _get_text(node: tree_sitter.Node) -> str:

@@ -117,7 +117,7 @@ class Hearing:
             for memory in memories.get_all(context.store.db, candidate_ids)
             if memory.is_said
             and memory.status in CURRENT_STATUSES
-            and _list_quoted_ids(memory).intersection(earlier_ids)
+            and any(source.is_quotation and source.event in earlier_ids for source in memory.sources)
         ]
         reason = "the person took it back in the same session"
         for memory in heard:
@@ -136,11 +136,8 @@ class Hearing:
 
     def announce_withdrawal(self, withdrawn: Sequence[Memory]) -> str:
         """Return a line for the person about what was withdrawn; empty if nothing was."""
-        lines = (
-            f"hivemind: you took back {_quote(memory)} · undo: hivemind restore {shorten_id(memory.id)}"
-            for memory in withdrawn
-        )
-        return "\n".join(lines)
+        line = "hivemind: you took back {} · undo: hivemind restore {}"
+        return "\n".join(line.format(_quote(memory), shorten_id(memory.id)) for memory in withdrawn)
 
     def announce_last_session(self) -> str:
         """Return a line for the person about what the last session here left in memory; empty if nothing."""
@@ -204,7 +201,3 @@ def _says(rule: str, text: str) -> bool:
     is_long_enough = len(extract_terms(text)) >= FEWEST_TERMS
     is_same_sense = bool(NEGATION.search(rule)) == bool(NEGATION.search(text))
     return is_long_enough and is_same_sense and measure_coverage(text, rule) >= SAID_SHARE
-
-
-def _list_quoted_ids(memory: Memory) -> set[str]:
-    return {source.event for source in memory.sources if source.is_quotation}

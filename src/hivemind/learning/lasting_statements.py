@@ -69,7 +69,10 @@ class LastingModel:
         probabilities = 1 / (1 + np.exp(-scores[:, 0]))
         kinds = scores[:, 1:].argmax(axis=1)
         return [
-            SentenceVerdict(certainty=find_certainty(statement, float(probability)), kind=KINDS[kind])
+            SentenceVerdict(
+                certainty=min(1.0, float(probability) * (EXPLICIT_FACTOR if is_explicit(statement) else 1)),
+                kind=KINDS[kind],
+            )
             for statement, probability, kind in zip(statements, probabilities, kinds, strict=True)
         ]
 
@@ -77,11 +80,6 @@ class LastingModel:
         scaled_measurements = ((measurements - self.center) / self.scale).clip(-WIDEST, WIDEST)
         scores: Floats = scaled_measurements @ self.weights[:-1] + self.weights[-1]
         return scores
-
-
-def find_certainty(statement: SpokenSentence, probability: float) -> float:
-    """Return how certain it is that a statement lasts, given its probability and how it opens."""
-    return min(1.0, probability * (EXPLICIT_FACTOR if is_explicit(statement) else 1))
 
 
 def measure(statements: Sequence[SpokenSentence], encode: WordingEncoder) -> Floats:

@@ -1,7 +1,7 @@
 """Learning from sessions and agents' own notes: what is learned are proposals."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -121,14 +121,8 @@ class Learning:
         else:
             excluded_ids = self._find_active() | with_agent.list_examined_ids(context)
             recent = sessions.list_sessions(context.store.db, context.limit_sight(), limit=RECENT)
-            waiting = [
-                candidate
-                for candidate in recent
-                if candidate.id not in excluded_ids
-                and candidate.task
-                and not is_memory_off(context, candidate.directory)
-            ]
-            candidates = waiting[:limit]
+            new = (session for session in recent if session.task and session.id not in excluded_ids)
+            candidates = [each for each in new if not is_memory_off(context, each.directory)][:limit]
         return with_agent.examine_sessions(context, agent, candidates, self._propose_lessons, announce)
 
     def examinations(self) -> "tuple[with_agent.Examination, ...]":
@@ -193,8 +187,10 @@ class Learning:
         end = log.read_last_position(db)
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
         active = self._find_active()
-        resting = [session for session, _ in waiting if session not in active]
-        report = self._learn_from([*self._leave_out_where_off(resting)], factory, report_part(progress, 0, 2))
+        is_off = cache(partial(is_memory_off, self._context))
+        resting = sessions.get_all(db, [session for session, _ in waiting if session not in active])
+        ids = [session for session, _ in waiting if session in resting and not is_off(resting[session].directory)]
+        report = self._learn_from(ids, factory, report_part(progress, 0, 2))
         # After learning, which completes sessions from their transcripts.
         digests.catch_up(self._context, active, report_part(progress, 1, 2))
         active_positions = [position for session, position in waiting if session in active]
@@ -224,7 +220,6 @@ class Learning:
         )  # fmt: skip
 
     def _propose_from(self, session: Session, tree: Repository, factory: EventFactory, outcome: Outcome) -> None:
-        """Propose what the detectors find in a session."""
         context = self._context
         is_gone = not is_directory(Path(session.directory))
         view = SessionView(
@@ -242,7 +237,9 @@ class Learning:
             for proposal in detectors.run_detectors(view, selection)
             if not self._is_known_fix(proposal, tree) and proposal.sources[0].quote not in judged_quotes
         ]
-        anchors = context.checkout.find_proposal_anchors(self._select_unknown(proposals), root, view.make_relative)
+        db = context.store.db
+        unknown = [proposal for proposal in proposals if not log.has_entries_about(db, [proposal.memory_id])]
+        anchors = context.checkout.find_proposal_anchors(unknown, root, view.make_relative)
         batch = factory.batch or f"learn-{derive_id('distil', session.id)[:12]}"
         propose(
             context, replace(factory, batch=batch), proposals, session.repo, outcome, anchors=anchors,
@@ -285,22 +282,8 @@ class Learning:
         if unreadable:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
 
-    def _leave_out_where_off(self, ids: Iterable[str]) -> Iterator[str]:
-        """Yield the sessions in whose repository memory is on."""
-        db, everything = self._context.store.db, Visibility.of(self._context.repository, everywhere=True)
-        is_off = cache(partial(is_memory_off, self._context))
-        return (session for session in ids if not is_off(sessions.get(db, session, everything).directory))
-
     def _find_active(self) -> set[str]:
         """Find sessions that were active within the last minutes."""
         return sessions.find_active_since(
             self._context.store.db, timestamps.format_timestamp(self._context.clock() - REST)
         )
-
-    def _select_unknown(self, proposals: Iterable[Proposal]) -> Sequence[Proposal]:
-        """Keep the proposals that were not made before."""
-        return [
-            proposal
-            for proposal in proposals
-            if not log.has_entries_about(self._context.store.db, [proposal.memory_id])
-        ]

@@ -84,11 +84,8 @@ def import_comments(
     factory, repo = context.new_batch("import-reviews"), context.repository.id
     skip_reasons = Counter(reason for comment in comments if (reason := find_reason_to_skip(comment)))
     withdrawals = {(comment.thread, comment.reviewer) for comment in comments if TAKEN_BACK.match(comment.body)}
-    people = [
-        comment
-        for comment in comments
-        if not find_reason_to_skip(comment) and (comment.thread, comment.reviewer) not in withdrawals
-    ]
+    standing = [comment for comment in comments if (comment.thread, comment.reviewer) not in withdrawals]
+    people = [comment for comment in standing if not find_reason_to_skip(comment)]
     rules = {rule.memory_id: rule for rule in find(people)}
     new_rules = [rule for rule in rules.values() if not log.has_entries_about(context.store.db, [rule.memory_id])]
     gate = context.store.load_gate()
@@ -162,6 +159,7 @@ def make_fact(context: Context, rule: Rule, *, is_linked: bool = True) -> Memory
     change = _describe_change(context, comment, place) if place else ""
     label = _find_label(context, place) if place and is_linked else ""
     number = comment.pull and f"{'!' if comment.origin == GITLAB else '#'}{comment.pull}"
+    details = {"reviewer": neutralise(comment.reviewer[:100]), "review": neutralise(comment.url[:300])}
     source = Source(
         channel=Channel.IMPORT,
         actor=" ".join(filter(None, (comment.origin, number))),
@@ -184,14 +182,8 @@ def make_fact(context: Context, rule: Rule, *, is_linked: bool = True) -> Memory
         valid_from=comment.written_at,
         # Not the actor of the source: an erasure by name looks in metadata, and keeps who wrote something. A repetition
         # would put the second reviewer in the place of the first.
-        metadata=NO_METADATA if repetition else Metadata(dict(_describe_comment(comment))),
+        metadata=NO_METADATA if repetition else Metadata({name: value for name, value in details.items() if value}),
     )
-
-
-def _describe_comment(comment: ReviewComment) -> Iterator[tuple[str, str]]:
-    for name, value in (("reviewer", comment.reviewer[:100]), ("review", comment.url[:300])):
-        if value:
-            yield name, neutralise(value)
 
 
 def _name_lines(comment: ReviewComment) -> str:
@@ -199,7 +191,7 @@ def _name_lines(comment: ReviewComment) -> str:
     return "" if not comment.line else str(comment.line) if first == comment.line else f"{first}-{comment.line}"
 
 
-def _make_place(comment: ReviewComment) -> "CommentedLines | None":
+def _make_place(comment: ReviewComment) -> CommentedLines | None:
     """Return the lines that a comment is about; None for a path that no file of the repository can have."""
     path = comment.path
     if not path or path.startswith(("/", "~")) or ".." in path.split("/") or not path.isprintable():

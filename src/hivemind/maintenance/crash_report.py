@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hivemind.paths import data_directory
 from hivemind.sessions.redact import collect_secrets, redact
+from hivemind.system import replace_file
 
 FILE = "last-error.txt"
 
@@ -23,10 +24,7 @@ def save(error: BaseException, version: str) -> Path | None:
     file = Path(data_directory(os.environ)) / FILE
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Removed first, so that the new file is readable by its owner alone from the start.
-        file.unlink(missing_ok=True)
-        file.touch(mode=0o600)
-        file.write_text(format_details(error, version), "utf-8")
+        replace_file(file, format_details(error, version).encode("utf-8", "replace"))
     except OSError:
         return None
     return file

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hivemind import background
@@ -103,15 +102,11 @@ class Maintenance:
 
     def backup(self, file: str | PathLike[str] = "") -> backup_module.Backup:
         """Back up the store while others write; without a file name, to its backup folder."""
-        beside = (
-            self._require_directory() / BACKUP_FOLDER / f"{timestamps.format_for_filename(self._context.clock())}.db"
-        )
-        return backup_module.create(self._context.store, expand_path(file, "the file").absolute() if file else beside)
-
-    def _require_directory(self) -> Path:
-        if self._context.store.directory is None:
+        directory = self._context.store.directory
+        if directory is None:
             raise InvalidInput("a hub's database is backed up with the tools of Postgres, such as pg_dump")
-        return self._context.store.directory
+        beside = directory / BACKUP_FOLDER / f"{timestamps.format_for_filename(self._context.clock())}.db"
+        return backup_module.create(self._context.store, expand_path(file, "the file").absolute() if file else beside)
 
     def audit(self) -> tuple[log.ChainBreak, ...]:
         """Find entries at which the log was edited, cut or reordered; empty if its chain verifies."""

@@ -308,10 +308,8 @@ def _corroborate(factory: EventFactory, memory: Memory, fact: MemoryRemembered, 
     source = fact.sources[0]
     if source in memory.sources or (channel is Channel.DERIVED and len(memory.sources) >= MOST_DERIVED_SOURCES):
         return []
-    corroboration = factory.event(
-        MemoryCorroborated(memory_id=memory.id, source=source), memory.scope, memory.repo, channel=channel
-    )
-    return [corroboration]
+    corroboration = MemoryCorroborated(memory_id=memory.id, source=source)
+    return [factory.event(corroboration, memory.scope, memory.repo, channel=channel)]
 
 
 def _annotate(factory: EventFactory, memory: Memory, event: Event) -> list[Event]:
@@ -327,12 +325,9 @@ def _annotate(factory: EventFactory, memory: Memory, event: Event) -> list[Event
 
 def _dispute(factory: EventFactory, event: Event, conflict: ConflictingMemory, *, is_mutual: bool) -> list[Event]:
     """Dispute the new memory, and with ``is_mutual`` the old one too; a mere proposal casts no doubt on a memory."""
-    memory = conflict.memory
-    new_id = MemoryId(event.about)
+    memory, new_id = conflict.memory, MemoryId(event.about)
     dispute = MemoryDisputed(memory_id=new_id, against=memory.id, reason=conflict.reason)
     events = [factory.event(dispute, event.scope, event.repo)] if may_name(event.scope, memory.scope) else []
     if is_mutual and may_name(memory.scope, event.scope):
-        events.append(
-            factory.about(memory, MemoryDisputed(memory_id=memory.id, against=new_id, reason=conflict.reason))
-        )
+        events.append(factory.about(memory, replace(dispute, memory_id=memory.id, against=new_id)))
     return events

@@ -96,14 +96,12 @@ def compare_statements(newer: Statement, older: Statement) -> Conflict | Differe
 
 def _align(newer: Sequence[Word], older: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, ...], tuple[Word, ...]]:
     """The words of the newer statement that both have, and the words that only the newer or only the older has."""
-    rest, shared, newer_only = list(older), [], []
+    rest, shared, newer_only = list(older), list[Word](), list[Word]()
     for word in newer:
         match = next((other for other in rest if other.stem == word.stem), None)
-        if match is None:
-            newer_only.append(word)
-        else:
+        (shared if match else newer_only).append(word)
+        if match:
             rest.remove(match)
-            shared.append(word)
     return tuple(shared), tuple(newer_only), tuple(rest)
 
 

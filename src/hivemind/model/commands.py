@@ -143,7 +143,6 @@ def is_inspection(command: str) -> bool:
 
 
 def _split_outside_quotes(line: str, separators: tuple[str, ...]) -> list[str]:
-    """Split a line at separators outside quotes."""
     # The mask keeps the length, so that positions in it are positions in the line.
     masked_line = QUOTED.sub(lambda string: "\0" * len(string[0]), line)
     separator = re.compile("|".join(map(re.escape, separators)))

@@ -62,13 +62,8 @@ class Trigger:
     def summary(self) -> str:
         """The trigger in one line."""
         exceptions = f" (not {', '.join(self.exceptions)})" if self.exceptions else ""
-        parts = (
-            [f"command {pattern}" for pattern in self.commands]
-            + [f"file {pattern}" for pattern in self.files]
-            + [f"symbol {name}" for name in self.symbols]
-            + [f"tool {name}" for name in self.tools]
-        )
-        return ", ".join(parts) + exceptions
+        patterns = {"command": self.commands, "file": self.files, "symbol": self.symbols, "tool": self.tools}
+        return ", ".join(f"{what} {each}" for what, group in patterns.items() for each in group) + exceptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,28 +11,18 @@ from hivemind.model.recall import Receipt
 
 
 class OutcomeKind(StrEnum):
-    """What followed a telling."""
+    """What followed a telling; ``LABELS`` explains each."""
 
     CORRECTED = "corrected"
-    """The person corrected the agent about this very thing."""
     IGNORED = "ignored"
-    """The agent ran what the memory warns of."""
     RECURRED = "recurred"
-    """The error that the memory was told about came again."""
     OBEYED = "obeyed"
-    """The agent ran what the memory recommends."""
     RESOLVED = "resolved"
-    """The command that had failed passed, and its error did not come again."""
     GUARDED = "guarded"
-    """A guard asked the person or refused the call."""
     UNDONE = "undone"
-    """The edit that it was told about was taken back."""
     KEPT = "kept"
-    """The edit that it was told about stayed until the session ended."""
     MENTIONED = "mentioned"
-    """The agent wrote or ran something that only the memory had named."""
     UNKNOWN = "unknown"
-    """The log does not show what followed."""
 
     @property
     def label(self) -> str:

@@ -88,7 +88,6 @@ class Branch:
         return assess_change(before, new, self.tip, text, difference, is_same=difference is None)
 
     def _find_moved(self, old: Symbol) -> Symbol | None:
-        """Find where the branch moved a symbol."""
         likely = [self.moves.get(old.path, old.path), *(path for path in self.files if find_language(path))]
         paths = [*dict.fromkeys(likely)][:MAX_SEARCH_FILES]
         before, after = self._outline(self.base, [old.path, *paths]), self._outline(self.tip, paths)

@@ -84,11 +84,8 @@ class History:
 
     def steps(self, memory: str, *, everywhere: bool = False) -> tuple[HistoryStep, ...]:
         """List all changes of a memory, oldest first."""
-        return tuple(
-            build_history(
-                log.read_events_about(self._context.store.db, self._context.resolve(memory, everywhere=everywhere))
-            )
-        )
+        memory_id = self._context.resolve(memory, everywhere=everywhere)
+        return tuple(build_history(log.read_events_about(self._context.store.db, memory_id)))
 
     def of_subject(self, subject: str) -> tuple[Memory, ...]:
         """List all memories of a subject in this repository, oldest first."""
@@ -181,10 +178,8 @@ class History:
     def days(self, count: int = 30) -> tuple[DailyStats, ...]:
         """Count memories, recalls, briefs and tokens of the last days, today last."""
         db, today = self._context.store.db, self._context.clock()
-        dates = [
-            timestamps.format_date(timestamps.format_timestamp(today - timedelta(days=back)))
-            for back in reversed(range(count))
-        ]
+        moments = (timestamps.format_timestamp(today - timedelta(days=back)) for back in reversed(range(count)))
+        dates = [*map(timestamps.format_date, moments)]
         new_by_date: dict[str, dict[str, int]] = defaultdict(dict)
         for date, status, number in memories.count_by_day(db, self._context.limit_sight(), dates[0]):
             new_by_date[date][status] = number

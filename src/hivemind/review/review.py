@@ -68,9 +68,13 @@ class Review:
         pending = self._find_pending(limit, everywhere=everywhere, older=older)
         items = self._make_undecided_items(pending, everywhere=everywhere)
         overdue_query = context.query(limit=limit, everywhere=everywhere)
-        items += [_make_overdue_item(memory) for memory in memories.find_overdue(db, overdue_query)]
+        for memory in memories.find_overdue(db, overdue_query):
+            why = f"to be verified by {format_date(memory.verify_by)}"
+            items.append(ReviewItem(memory=memory, reason=ReviewReason.OVERDUE, why=why))
         items += self._make_unheeded_items(everywhere=everywhere)
-        items += [_make_stale_item(doubt) for doubt in (find_stale_memories(context) if doubts is None else doubts)]
+        for doubt in find_stale_memories(context) if doubts is None else doubts:
+            why = f"in doubt: {doubt.became[0].text}"
+            items.append(ReviewItem(memory=doubt.memory, reason=ReviewReason.STALE, why=why))
         items.sort(key=lambda item: WEIGHT[item.reason])
         # A memory waits once, for its weightiest reason; when that is settled, the next one shows.
         queue: list[ReviewItem] = []
@@ -276,7 +280,6 @@ class Review:
 
 
 def _make_undecided_item(memory: Memory, against: tuple[Memory, ...]) -> ReviewItem:
-    """Make the item of a disputed or proposed memory."""
     detector = find_detector(memory)
     if memory.status is Status.DISPUTED:
         reason, why = ReviewReason.DISPUTED, f"disputed since {format_date(memory.disputed_at)}"
@@ -291,10 +294,6 @@ def _make_undecided_item(memory: Memory, against: tuple[Memory, ...]) -> ReviewI
     return ReviewItem(memory=memory, reason=reason, why=why, against=against, detector=detector)
 
 
-def _make_overdue_item(memory: Memory) -> ReviewItem:
-    return ReviewItem(memory=memory, reason=ReviewReason.OVERDUE, why=f"to be verified by {memory.verify_by[:10]}")
-
-
 def _make_unheeded_item(memory: Memory, evidence: Iterable[TellingOutcome]) -> ReviewItem:
     since = max(memory.revised_at, memory.last_verified_at)
     lines = [outcome for outcome in evidence if outcome.kind in UNHEEDED and outcome.at > since]
@@ -303,7 +302,3 @@ def _make_unheeded_item(memory: Memory, evidence: Iterable[TellingOutcome]) -> R
     last = lines[0]
     why = f"told, and {', '.join(counts)}; last {format_date(last.at)} in {shorten_id(last.session_id)}"
     return ReviewItem(memory=memory, reason=ReviewReason.UNHEEDED, why=why)
-
-
-def _make_stale_item(doubt: StaleMemory) -> ReviewItem:
-    return ReviewItem(memory=doubt.memory, reason=ReviewReason.STALE, why=f"in doubt: {doubt.became[0].text}")

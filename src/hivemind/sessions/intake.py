@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from hivemind.agents import callers
@@ -41,8 +42,7 @@ class Arrival:
 
 def parse_spool_lines(lines: Iterable[SpoolLine]) -> Iterator[Arrival | SkippedInput]:
     """Parse spool lines into observations; a line that cannot be parsed becomes a ``SkippedInput`` with the reason."""
-    for line in lines:
-        yield from _parse_line(line)
+    return chain.from_iterable(map(_parse_line, lines))
 
 
 def describe_unreadable(line: SpoolLine, reason: str) -> SkippedInput:

@@ -199,7 +199,6 @@ def make_observation_event(factory: EventFactory, arrival: intake.Arrival, repo:
 
 
 def _make_completion(factory: EventFactory, step: Observation, repo: str) -> Event:
-    """Make the event that adds an exit code to an observation."""
     # Dated now, so that it comes after what it completes, whatever the two clocks say.
     fact = ObservationCompleted(
         session_id=step.session_id, observation=EventId(step.source_id), exit_code=step.exit_code or 0

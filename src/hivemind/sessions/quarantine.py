@@ -85,11 +85,6 @@ def is_full(home: Path) -> bool:
     return len(paths) >= MOST_ITEMS or sum(path.stat().st_size for path in paths) > MOST_BYTES - MAX_RAW_CHARACTERS
 
 
-def _delete(home: Path, item: Item) -> None:
-    """Remove an item permanently."""
-    (home / FOLDER / item.id).unlink(missing_ok=True)
-
-
 def _make_item(door: ItemOrigin, unreadable: SkippedInput, at: str, known_secrets: frozenset[str]) -> Item:
     # Without its NUL bytes, UTF-16 text reads like any other, so that secrets in it are recognised.
     raw = unreadable.raw[:MAX_RAW_CHARACTERS].replace("\0", "").encode("utf-8", "replace").decode()
@@ -158,7 +153,7 @@ def discard(items: Iterable[Item]) -> None:
     """Delete items."""
     home = _find_home()
     for item in items:
-        _delete(home, item)
+        (home / FOLDER / item.id).unlink(missing_ok=True)
 
 
 def retry(items: Iterable[Item]) -> list[Item]:

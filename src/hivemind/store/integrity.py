@@ -242,7 +242,6 @@ def _differs(db: Sqlite, block: int, passages: bytes, signs: bytes) -> bool:
 
 
 def _find_table_damage(db: Sqlite, directory: Path) -> list[str]:
-    """Rebuild all tables in a copy of the store, and compare."""
     with tempfile.TemporaryDirectory(dir=directory, prefix="checkup-") as folder:
         db.copy_to(Path(folder) / FILE)
         with Sqlite.open(Path(folder) / FILE) as copy:

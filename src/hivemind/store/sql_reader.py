@@ -271,7 +271,6 @@ def _pack_vector(which: str, numbers: list[Any] | tuple[Any, ...]) -> bytes:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a finite number that fits in 32 bits."""
     try:
         return math.isfinite(value) and bool(struct.pack("<f", value))
     except (TypeError, OverflowError):

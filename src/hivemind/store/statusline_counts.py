@@ -10,6 +10,9 @@ import apsw
 
 from hivemind.store.review_queue import DAYS_IN_QUEUE, IN_QUEUE, IS_SAID
 
+# Without fractions of a second, which SQLite writes differently.
+QUEUE_START = f"strftime('%Y-%m-%dT%H:%M:%S', 'now', '-{DAYS_IN_QUEUE} days')"
+
 READ_PAYLOAD = """
 SELECT coalesce(json_extract(:payload, '$.session_id'), ''),
     coalesce(json_extract(:payload, '$.workspace.current_dir'), json_extract(:payload, '$.cwd'), '')
@@ -20,7 +23,7 @@ WITH names AS (
     SELECT repo FROM repositories WHERE root = :root UNION SELECT repo FROM sessions WHERE id = :session UNION SELECT ''
 )
 SELECT count(*) FILTER (WHERE status IN ('active', 'disputed')),
-    count(*) FILTER (WHERE {IN_QUEUE})
+    count(*) FILTER (WHERE {IN_QUEUE.replace(":queue_start", QUEUE_START)})
 FROM memories m WHERE repo IN names
 """
 # Distinct, because a memory can be shown again, for example after a compaction.
@@ -48,7 +51,7 @@ def read_counts(path: str, payload: str, directory: str) -> tuple[int, int, int,
         session, agent_directory = next(iter(connection.execute(READ_PAYLOAD, {"payload": payload})), ("", ""))
         root = _find_root(connection, os.path.realpath(agent_directory or directory))
         # The names of a tree are those it ever had: memories keep the name under which they were stored.
-        values = {"session": str(session), "root": root, "queue_start": _find_queue_start(connection)}
+        values = {"session": str(session), "root": root}
         memory_count, waiting_count = next(iter(connection.execute(COUNT_MEMORIES, values)))
         told_count, doubtful_count, guard_count = next(iter(connection.execute(COUNT_TOLD, values)))
         heard_count = next(iter(connection.execute(COUNT_HEARD, values)))[0]
@@ -57,12 +60,6 @@ def read_counts(path: str, payload: str, directory: str) -> tuple[int, int, int,
     finally:
         connection.close()
     return memory_count, waiting_count, told_count, doubtful_count, guard_count, heard_count
-
-
-def _find_queue_start(connection: apsw.Connection) -> str:
-    # Without fractions of a second, which SQLite writes differently.
-    query = f"SELECT strftime('%Y-%m-%dT%H:%M:%S', 'now', '-{DAYS_IN_QUEUE} days')"
-    return str(next(iter(connection.execute(query)))[0])
 
 
 def _find_root(connection: apsw.Connection, directory: str) -> str:

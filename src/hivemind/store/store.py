@@ -229,8 +229,7 @@ def _prepare(db: Sqlite, directory: Path, *, may_rebuild: bool) -> tuple[str, st
     with db.transaction():
         # Read again under the lock: another process may have upgraded the store in between.
         format_version = int(db.value("PRAGMA user_version"))
-        # Format 1 was never released.
-        if format_version == 1 or not 0 <= format_version <= HIGHEST_FORMAT:
+        if not 0 <= format_version <= HIGHEST_FORMAT:
             raise StoreDamaged("the store is damaged: its header is wrong; run 'hivemind repair'")
         if format_version == 0:
             create_tables(db)

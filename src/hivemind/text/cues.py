@@ -113,11 +113,6 @@ def _find_run_tasks(word: str) -> Iterator[str]:
     return (task for task in TASKS if any(part.startswith(task) or part.endswith(task) for part in parts))
 
 
-def _find_named_tasks(word: str) -> Iterator[str]:
-    """Yield the tasks that a word of a note names: tests, migrations, building; not StringBuilder."""
-    return (task for task in TASKS if re.fullmatch(rf"{task}(?:s|e|es|ing|ting|ion|ions)?", word))
-
-
 def list_guard_cues(
     commands: Iterable[str], files: Iterable[str], symbols: Iterable[str], tools: Iterable[str]
 ) -> Iterator[str]:
@@ -198,7 +193,9 @@ def list_warning_cues(text: str) -> Iterator[str]:
     for thing in find_warned_things(text, NEEDS):
         # A command in backticks means itself; "the tests" means whatever runs them.
         if not thing.startswith("`"):
-            yield from (f"t {task}" for word in thing.lower().split() for task in _find_named_tasks(word))
+            # The endings are those of tests, migrations and building; StringBuilder names no task.
+            task_name = rf"({'|'.join(TASKS)})(?:s|e|es|ing|ting|ion|ions)?"
+            yield from (f"t {task[1]}" for word in thing.lower().split() if (task := re.fullmatch(task_name, word)))
 
 
 def find_error_lines(output: str) -> list[str]:

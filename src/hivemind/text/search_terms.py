@@ -161,7 +161,8 @@ def split_passages(text: str) -> list[str]:
         stop = _find_break(text, start + MAX_PASSAGE_CHARACTERS, earliest=start + MAX_PASSAGE_CHARACTERS // 2)
         pieces.append(text[start:stop].strip())
         start = max(stop - OVERLAP, start + 1)
-        start = _find_word_start(text, start)
+        # At the next word, if one begins soon.
+        start = text.find(" ", start, start + 40) + 1 or start
     pieces.append(text[start:].strip())
     return [piece for piece in pieces if piece]
 
@@ -171,11 +172,6 @@ def _find_break(text: str, limit: int, earliest: int) -> int:
     for match in BREAK.finditer(text, earliest, limit):
         best = match.end()
     return best
-
-
-def _find_word_start(text: str, position: int) -> int:
-    space = text.find(" ", position, position + 40)
-    return position if space < 0 else space + 1
 
 
 def fold(text: str) -> str:

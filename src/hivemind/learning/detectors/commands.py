@@ -94,15 +94,14 @@ class Workplace:
 
 def commands(view: SessionView) -> Iterator[Proposal]:
     """Propose, for each purpose and folder, the simplest general command that passed in the session."""
-    for purpose, pattern in PURPOSES.items():
-        runs_by_place: dict[Workplace, list[SessionRun]] = defaultdict(list)
-        for run in view.runs:
-            if _is_general(run) and _match_purpose(run.command) is pattern and _did_its_work(run, purpose, pattern):
-                place = _find_workplace(view, run)
-                if place:
-                    runs_by_place[place].append(run)
-        for place, passing_runs in runs_by_place.items():
-            yield _propose(purpose, place, passing_runs)
+    runs: dict[tuple[str, Workplace], list[SessionRun]] = defaultdict(list)
+    for run in filter(_is_general, view.runs):
+        purpose = next((purpose for purpose, pattern in PURPOSES.items() if pattern.search(run.command)), "")
+        if purpose and _did_its_work(run, purpose) and (place := _find_workplace(view, run)):
+            runs[purpose, place].append(run)
+    # In the order of the purposes, and of the first run in each place.
+    for purpose, place in sorted(runs, key=lambda group: [*PURPOSES].index(group[0])):
+        yield _propose(purpose, place, runs[purpose, place])
 
 
 def _propose(purpose: str, place: Workplace, passing_runs: list[SessionRun]) -> Proposal:
@@ -163,9 +162,9 @@ def _shorten(command: str) -> str:
     return LONG_TEST_SCRIPT.sub(r"\1 ", command)
 
 
-def _did_its_work(run: SessionRun, purpose: str, pattern: re.Pattern[str]) -> bool:
+def _did_its_work(run: SessionRun, purpose: str) -> bool:
     """Whether a run did the whole of its task: with a filter, a path or one package it did a part."""
-    task = pattern.search(run.command)
+    task = PURPOSES[purpose].search(run.command)
     rest = run.command[task.end() :] if task else ""
     # `test:unit` is a part of the tests; `build:prod` is a build.
     is_whole = WHOLE.match(rest if purpose == TESTS else re.sub(r"\A\S+", "", rest))
@@ -184,7 +183,3 @@ def _is_general(run: SessionRun) -> bool:
         and bool(RUNNER.match(run.command))
         and not PARTICULAR.search(run.command)
     )
-
-
-def _match_purpose(command: str) -> re.Pattern[str] | None:
-    return next((pattern for pattern in PURPOSES.values() if pattern.search(command)), None)

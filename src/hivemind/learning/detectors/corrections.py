@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from hivemind.learning.session_view import SessionView, keep_last_about_each, make_source
 from hivemind.learning.statement_forms import STARTS_WITH_PRONOUN, SpokenSentence
@@ -42,38 +41,31 @@ FEWEST_TERMS = 2
 """A sentence with fewer words of its own names nothing, and a sentence before it with fewer explains nothing."""
 
 
-class HeardSentence(NamedTuple):
-    """A sentence, and the step in which it was typed."""
-
-    step_index: int
-    step: Observation
-    statement: SpokenSentence
-
-
 def corrections(view: SessionView) -> Iterator[Proposal]:
     """Propose what a person said that holds beyond the task, the last about each thing, unless they took it back."""
     if view.judge is None:
         return
     statements = [*_list_statements(view)]
-    verdicts = view.judge([sentence.statement for sentence in statements])
+    verdicts = view.judge([statement for _, _, statement in statements])
     proposals = [
         Proposal(
             detector="corrections",
             kind=verdict.kind,
             text=text,
-            sources=(make_source(sentence.step, sentence.statement.text),),
+            sources=(make_source(step, statement.text),),
             tags=("said",),
             confidence=round(verdict.certainty, 2),
         )
-        for sentence, verdict in zip(statements, verdicts, strict=True)
+        for (index, step, statement), verdict in zip(statements, verdicts, strict=True)
         if verdict.certainty >= view.least_certainty
-        and not view.is_taken_back(sentence.step_index)
-        and (text := complete_statement(sentence.statement))
+        and not view.is_taken_back(index)
+        and (text := complete_statement(statement))
     ]
     yield from keep_last_about_each(proposals)
 
 
-def _list_statements(view: SessionView) -> Iterator[HeardSentence]:
+def _list_statements(view: SessionView) -> Iterator[tuple[int, Observation, SpokenSentence]]:
+    """Yield the sentences that a person typed, each with its step and the place of that."""
     reply = ""
     for index, step in enumerate(view.steps):
         if step.subagent:
@@ -82,7 +74,7 @@ def _list_statements(view: SessionView) -> Iterator[HeardSentence]:
             reply = step.text
         elif step.seen is ObservationKind.PROMPT:
             if len(step.text) <= LONGEST_TYPED and not NOT_TYPED.match(step.text):
-                yield from (HeardSentence(index, step, statement) for statement in split_statements(step.text, reply))
+                yield from ((index, step, statement) for statement in split_statements(step.text, reply))
             reply = ""
 
 

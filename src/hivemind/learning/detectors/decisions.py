@@ -25,15 +25,13 @@ SHORTEST, LONGEST = 40, 500
 
 def decisions(view: SessionView) -> Iterator[Proposal]:
     """Propose each decision that comes with a reason, the last one about each thing, unless the person overruled it."""
-    yield from keep_last_about_each([*_find_decisions(view)])
-
-
-def _find_decisions(view: SessionView) -> Iterator[Proposal]:
-    for index, step in enumerate(view.steps):
-        if step.seen is ObservationKind.REPLY and not step.subagent:
-            decisions_in_reply = [*_read_reply(step)]
-            if decisions_in_reply and not view.is_overruled(index):
-                yield from decisions_in_reply
+    replies = [
+        (index, [*_read_reply(step)])
+        for index, step in enumerate(view.steps)
+        if step.seen is ObservationKind.REPLY and not step.subagent
+    ]
+    standing = (proposals for index, proposals in replies if proposals and not view.is_overruled(index))
+    yield from keep_last_about_each([proposal for proposals in standing for proposal in proposals])
 
 
 def _read_reply(step: Observation) -> Iterator[Proposal]:

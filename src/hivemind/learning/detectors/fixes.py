@@ -146,7 +146,9 @@ def _find_remedy(view: SessionView, failure: SessionRun, success: SessionRun) ->
     """Return the command that made it pass: a preparation, another form of it, or the only one that ran in between."""
     if preparation := _find_preparation(view, failure, success):
         return preparation
-    if failure.command != success.command or _has_new_variable(failure, success):
+    # The same command passed with an environment variable that it did not have before.
+    has_new_variable = ASSIGNMENT.match(success.step.command) and not ASSIGNMENT.match(failure.step.command)
+    if failure.command != success.command or has_new_variable:
         return replace(success, command=success.step.command.strip())
     runs = [run for run in view.runs if failure.index < run.index < success.index]
     # Several commands in one line are no run, and any of them may have been the remedy.
@@ -157,19 +159,11 @@ def _find_remedy(view: SessionView, failure: SessionRun, success: SessionRun) ->
     return None if runs[-1].has_failed or is_check else runs[-1]
 
 
-def _has_new_variable(failure: SessionRun, success: SessionRun) -> bool:
-    """Whether the same command passed with an environment variable that it did not have before."""
-    return bool(ASSIGNMENT.match(success.step.command)) and not ASSIGNMENT.match(failure.step.command)
-
-
 def _find_stated_error(output: str) -> str:
     """Return the first line of an output by which the same error can be recognised next time; empty if none."""
     lines = (" ".join(COLOUR_CODE.sub("", line).split()) for line in cues.find_error_lines(output))
-    return next((line for line in lines if not NOISE.search(line) and _has_signature(line)), "")[:LONGEST]
-
-
-def _has_signature(line: str) -> bool:
-    return len(cues.find_signature_words(line)) >= cues.FEWEST_SIGNATURE_WORDS
+    errors = (line for line in lines if len(cues.find_signature_words(line)) >= cues.FEWEST_SIGNATURE_WORDS)
+    return next((line for line in errors if not NOISE.search(line)), "")[:LONGEST]
 
 
 def _find_error(output: str) -> str:

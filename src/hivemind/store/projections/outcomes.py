@@ -6,13 +6,15 @@ erased takes the outcomes of its session with it, and the follower writes them a
 
 import json
 from collections.abc import Iterable
+from dataclasses import astuple
 
+from hivemind.model.codec import from_row
 from hivemind.model.events import Event, MemoryErased, ObservationsDropped
-from hivemind.model.ids import EventId, MemoryId, ReceiptId, Timestamp
+from hivemind.model.ids import MemoryId, Timestamp
 from hivemind.model.outcomes import HELPED, UNHEEDED, WITHOUT_SIGN, OutcomeKind, Reputation, TellingOutcome
 from hivemind.model.scope import Visibility
 from hivemind.store.conditions import SESSION_VISIBLE, VISIBLE, bind_sight
-from hivemind.store.database import Database, Row
+from hivemind.store.database import Database
 from hivemind.store.projections import sessions
 
 TABLES = ("outcomes",)
@@ -39,26 +41,16 @@ QUIET_SESSIONS = 3
 
 def apply(db: Database, event: Event) -> None:
     """Remove the outcomes of what was erased or dropped; the follower writes what is left again."""
-    match event.fact:
-        case MemoryErased() | ObservationsDropped() as fact:
-            db.many("DELETE FROM outcomes WHERE receipt = ?", [(entry_id,) for entry_id in fact.bodies])
-            for session_id in sessions.find_observed(db, fact.bodies):
-                db.execute("DELETE FROM outcomes WHERE session_id = ?", session_id)
+    if isinstance(fact := event.fact, MemoryErased | ObservationsDropped):
+        db.many("DELETE FROM outcomes WHERE receipt = ?", [(entry_id,) for entry_id in fact.bodies])
+        for session_id in sessions.find_observed(db, fact.bodies):
+            db.execute("DELETE FROM outcomes WHERE session_id = ?", session_id)
 
 
 def put(db: Database, session_id: str, outcomes: Iterable[TellingOutcome]) -> None:
     """Store the outcomes of a session in place of earlier ones, inside the caller's transaction."""
     db.execute("DELETE FROM outcomes WHERE session_id = ?", session_id)
-    db.many(
-        "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                outcome.receipt, outcome.rank, outcome.memory_id, outcome.session_id, outcome.at, outcome.kind,
-                outcome.evidence,
-            )
-            for outcome in outcomes
-        ],
-    )  # fmt: skip
+    db.many("INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?)", map(astuple, outcomes))
 
 
 def find_by_memory(db: Database, memory_id: MemoryId, sight: Visibility) -> list[TellingOutcome]:
@@ -69,7 +61,7 @@ def find_by_memory(db: Database, memory_id: MemoryId, sight: Visibility) -> list
         f" AND NOT {SESSION_VISIBLE}) ORDER BY o.at DESC, o.rank",
         {**bind_sight(sight), "memory": memory_id, "unknown": OutcomeKind.UNKNOWN},
     ) if db.HAS_SESSIONS else []  # fmt: skip
-    return [_parse(row) for row in rows]
+    return [from_row(TellingOutcome, row) for row in rows]
 
 
 def rate(db: Database, memory_ids: Iterable[str]) -> dict[str, Reputation]:
@@ -141,11 +133,3 @@ def count_by_kind(db: Database) -> list[tuple[str, int]]:
 def _count(kinds: Iterable[OutcomeKind]) -> str:
     values = ", ".join(f"'{kind}'" for kind in kinds)
     return f"count(DISTINCT CASE WHEN o.outcome IN ({values}) THEN o.session_id END)"
-
-
-def _parse(row: Row) -> TellingOutcome:
-    receipt, rank, memory_id, session_id, at, outcome, evidence = row
-    return TellingOutcome(
-        receipt=ReceiptId(receipt), rank=rank, memory_id=MemoryId(memory_id), session_id=session_id, at=at,
-        kind=OutcomeKind(outcome), evidence=EventId(evidence) if evidence else None,
-    )  # fmt: skip

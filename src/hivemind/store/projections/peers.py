@@ -15,10 +15,9 @@ CREATE TABLE peers (
 
 def apply(db: Database, event: Event) -> None:
     """Record a machine; joining again under another name replaces it."""
-    match event.fact:
-        case DeviceJoined() as fact:
-            db.execute("DELETE FROM peers WHERE device = ?", fact.device)
-            db.execute("INSERT INTO peers (device, name, secret) VALUES (?, ?, ?)", fact.device, fact.name, fact.secret)
+    if isinstance(fact := event.fact, DeviceJoined):
+        db.execute("DELETE FROM peers WHERE device = ?", fact.device)
+        db.execute("INSERT INTO peers (device, name, secret) VALUES (?, ?, ?)", fact.device, fact.name, fact.secret)
 
 
 def list_secrets(db: Database) -> list[bytes]:

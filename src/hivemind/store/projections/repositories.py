@@ -22,11 +22,10 @@ CREATE INDEX repositories_tree ON repositories (tree) WHERE tree <> '';
 
 def apply(db: Database, event: Event) -> None:
     """Record that a working tree had a repository name."""
-    match event.fact:
-        case RepositorySeen() as fact:
-            # Names are only added: a memory recorded under an old name must still be found.
-            values = (fact.repo, fact.root, fact.tree)
-            db.execute("INSERT INTO repositories (repo, root, tree) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", *values)
+    if isinstance(event.fact, RepositorySeen):
+        # Names are only added: a memory recorded under an old name must still be found.
+        values = (event.fact.repo, event.fact.root, event.fact.tree)
+        db.execute("INSERT INTO repositories (repo, root, tree) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", *values)
 
 
 def is_known(db: Database, repository: Repository) -> bool:

@@ -9,7 +9,7 @@ from hivemind.model.codec import from_plain, from_row, unpack_content
 from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId, Timestamp
 from hivemind.model.scope import Visibility
-from hivemind.model.session import FEWEST_REQUEST_WORDS, Observation, Session
+from hivemind.model.session import FEWEST_REQUEST_WORDS, Observation, ObservationKind, Session
 from hivemind.store import log
 from hivemind.store.conditions import SESSION_VISIBLE, bind_sight
 from hivemind.store.database import Database, Row
@@ -57,6 +57,7 @@ SELECT_OBSERVATIONS = (
     "SELECT o.id, o.at, o.exit_code, o.failed, b.content, o.session_id FROM observations o"
     " JOIN events e ON e.id = o.id JOIN bodies b USING (position)"
 )
+LAST_SAID = "FROM observations WHERE session_id = ? AND seen = ? AND subagent = '' ORDER BY at DESC LIMIT ?"
 EXCERPT_CHARACTERS = 500
 """Characters of a text kept in the table for lists and filters; the body in the log has all."""
 IS_SOURCE = (
@@ -257,22 +258,17 @@ def find_last_compaction(db: Database, session_id: str) -> Timestamp:
 
 def find_last_prompt(db: Database, session_id: str) -> str:
     """The last request of a person in a session, or its beginning; empty if there is none."""
-    sql = "SELECT text FROM observations WHERE session_id = ? AND seen = 'prompt' AND subagent = '' ORDER BY at DESC"
-    return str(db.value(f"{sql} LIMIT 1", session_id) or "")
+    return str(db.value(f"SELECT text {LAST_SAID}", session_id, ObservationKind.PROMPT, 1) or "")
 
 
 def find_prompt_ids(db: Database, session_id: str, limit: int) -> list[EventId]:
     """The last observations of what the person typed in a session, newest first."""
-    sql = "SELECT id FROM observations WHERE session_id = ? AND seen = 'prompt' AND subagent = '' ORDER BY at DESC"
-    return [row[0] for row in db.execute(f"{sql} LIMIT ?", session_id, limit)]
+    return [row[0] for row in db.execute(f"SELECT id {LAST_SAID}", session_id, ObservationKind.PROMPT, limit)]
 
 
 def find_last_reply(db: Database, session_id: str) -> str:
     """What the agent said last in a session; empty if nothing was recorded."""
-    sql = (
-        "SELECT id FROM observations WHERE session_id = ? AND seen = 'reply' AND subagent = '' ORDER BY at DESC LIMIT 1"
-    )
-    reply_id = db.value(sql, session_id)
+    reply_id = db.value(f"SELECT id {LAST_SAID}", session_id, ObservationKind.REPLY, 1)
     reply = get_observation(db, str(reply_id)) if reply_id else None
     return reply.text if reply else ""
 
