@@ -39,8 +39,7 @@ def examine_installation(
     except InvalidInput as error:
         return (Finding(what="settings", is_well=False, detail=str(error), remedy="correct that file"),)
     # Before the store is opened, because opening drops what stands after the damage.
-    is_log_damaged = raw_pages.has_damaged_frames(settings.find_store_directory(name) / FILE)
-    if is_log_damaged:
+    if raw_pages.has_damaged_frames(settings.find_store_directory(name) / FILE):
         detail = f"{FILE}-wal is damaged before its end"
         return (Finding(what="store", is_well=False, detail=detail, remedy=integrity.REPAIR_COMMANDS),)
     try:

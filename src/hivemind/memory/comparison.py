@@ -1,8 +1,9 @@
 """Compares a text with the memories there are: which say the same, contradict it, or are about the same thing."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 from hivemind.memory.contradiction import find_statement_conflict
@@ -62,16 +63,9 @@ def compare_claim(db: Database, fact: MemoryRemembered, scope: str, repo: str, n
         if memory.id not in fact.supersedes and memory.scope == scope and memory.subject == fact.subject:
             return Comparison(same=memory)
     period = Period(fact.valid_from or now, fact.valid_to, fact.expires_at)
-    certain_conflicts = [
-        conflict for conflict in _find_conflicts(db, fact.text, repo, fact.subject) if conflict.is_certain
-    ]
-    return Comparison(
-        conflicts=tuple(
-            conflict
-            for conflict in certain_conflicts
-            if conflict.memory.id not in fact.supersedes and conflict.memory.period.overlaps(period)
-        )
-    )
+    certain_conflicts = (each for each in _find_conflicts(db, fact.text, repo, fact.subject) if each.is_certain)
+    others = (each for each in certain_conflicts if each.memory.id not in fact.supersedes)
+    return Comparison(conflicts=tuple(each for each in others if each.memory.period.overlaps(period)))
 
 
 def find_possible_conflicts(db: Database, memory: Memory) -> list[Memory]:
@@ -88,34 +82,36 @@ def find_possible_conflicts(db: Database, memory: Memory) -> list[Memory]:
 def find_repetition(db: Database, text: str, repo: str) -> Memory | None:
     """Find a memory of the repository that says the same in nearly the same words."""
     words = WORD.findall(text[:SEARCHED_CHARACTERS])
-    return next(iter(_find_alike(db, text, repo, words, is_same_statement)), None)
+    return next(iter(_find_alike(db, repo, _pair_longest(words), partial(is_same_statement, text))), None)
 
 
 def find_proposals_about(db: Database, text: str, kind: Kind, repo: str) -> list[Memory]:
     """Find proposals of a kind that nobody has reviewed yet and that are about the same thing."""
     # Words that carry meaning: two statements about one thing give different reasons.
     words = extract_terms(text[:SEARCHED_CHARACTERS])
-    alike = _find_alike(db, text, repo, words, is_same_topic)
+    alike = _find_alike(db, repo, _pair_longest(words), partial(is_same_topic, text))
     return [memory for memory in alike if memory.status is Status.PROPOSED and memory.kind is kind]
 
 
-def _find_alike(
-    db: Database, text: str, repo: str, words: Iterable[str], are_alike: Callable[[str, str], bool]
-) -> list[Memory]:
-    longest_words = sorted(set(words), key=len, reverse=True)[:MOST_SEARCHED_WORDS]
+def _pair_longest(words: Iterable[str]) -> list[tuple[str, ...]]:
     # Any two of the longest words: another wording may lack one of them.
-    keys = db.index.find_with_words([*combinations(longest_words, 2)], repo, MOST_COMPARED)
-    ids = [id for id, other in memories.find_standing_texts(db, keys) if are_alike(text, other)]
+    return [*combinations(sorted(set(words), key=len, reverse=True)[:MOST_SEARCHED_WORDS], 2)]
+
+
+def _find_alike(
+    db: Database, repo: str, groups: Sequence[Sequence[str]], is_alike: Callable[[str], bool]
+) -> list[Memory]:
+    """Find standing memories that have all words of a group and a text that is alike."""
+    keys = db.index.find_with_words(groups, repo, MOST_COMPARED)
+    ids = [id for id, other in memories.find_standing_texts(db, keys) if is_alike(other)]
     return memories.get_all(db, ids) if ids else []
 
 
-def _find_duplicates(db: Database, text: str, repo: str) -> Iterator[Memory]:
+def _find_duplicates(db: Database, text: str, repo: str) -> list[Memory]:
     # Long words are rare, so few texts have to be compared.
     words = sorted(set(WORD.findall(text[:SEARCHED_CHARACTERS])), key=len, reverse=True)[:3]
     normal_text = normalise(text)
-    keys = db.index.find_with_words([words], repo, MOST_COMPARED) if words else []
-    same_ids = [id for id, other in memories.find_standing_texts(db, keys) if normalise(other) == normal_text]
-    yield from memories.get_all(db, same_ids) if same_ids else ()
+    return _find_alike(db, repo, [words] if words else [], lambda other: normalise(other) == normal_text)
 
 
 def _find_conflicts(db: Database, text: str, repo: str, subject: str) -> Iterator[ConflictingMemory]:

@@ -101,12 +101,8 @@ class Memories:
         ids = {name: self._resolve_repository(name) for name in {claim.repo for claim in claims if claim.repo}}
         if self._scope and any(claim.scope is Scope.USER for claim in claims):
             raise Refused("a hub stores only what is the team's; keep what is the user's on their own machine")
-        return tuple(
-            self._context.checkout.complete(
-                replace(claim, repo=ids.get(claim.repo, ""), scope=self._scope or claim.scope)
-            )
-            for claim in claims
-        )
+        places = (replace(claim, repo=ids.get(claim.repo, ""), scope=self._scope or claim.scope) for claim in claims)
+        return tuple(map(self._context.checkout.complete, places))
 
     def _resolve_repository(self, name: str) -> str:
         """Return the id of a repository given by id, URL or directory; any other name is its own id."""
@@ -201,9 +197,8 @@ class Memories:
             raise InvalidInput(
                 f"{memory.id[:8]} is {memory.status}; only what was taken back or replaced can be restored"
             )
-        memory_now = context.change(
-            memory, verdicts.restore(context.store, context.factory, memory, validate_reason(reason))
-        )
+        events = verdicts.restore(context.store, context.factory, memory, validate_reason(reason))
+        memory_now = context.change(memory, events)
         # The team may have said the same meanwhile, and it was kept out.
         if context.store.membership:
             sync_state.reset_cursor(context.store.db)
@@ -243,7 +238,6 @@ def _make_annotations(memory: Memory, changes: Mapping[str, MetadataValue | None
     removed_names = tuple(name for name, value in changes.items() if value is None)
     if unknown := [name for name in removed_names if name not in memory.metadata]:
         raise InvalidInput(f"{memory.id[:8]} has no metadata {unknown[0]!r} to remove")
-    after = validate_metadata(memory.metadata.with_changes(new, removed_names))
-    return (
-        [MemoryAnnotated(memory_id=memory.id, metadata=new, removed=removed_names)] if after != memory.metadata else []
-    )
+    annotation = MemoryAnnotated(memory_id=memory.id, metadata=new, removed=removed_names)
+    is_change = validate_metadata(memory.metadata.with_changes(new, removed_names)) != memory.metadata
+    return [annotation] if is_change else []

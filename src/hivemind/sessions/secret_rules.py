@@ -414,9 +414,7 @@ def is_random(value: str) -> bool:
     """Whether a value looks random: lower case, capitals and digits alternate all the time."""
     if len(value) < 16 or len(set(value)) < 7:
         return False
-    if is_digest(value) or is_jumbled(value):
-        return True
-    if is_unpronounceable(value):
+    if is_digest(value) or is_jumbled(value) or is_unpronounceable(value):
         return True
     turns = len(compile_rule(CHANGE_OF_CLASS).findall(value))
     is_varied = any(map(str.isdigit, value)) and turns * 5 >= len(value)

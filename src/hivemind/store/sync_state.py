@@ -37,10 +37,11 @@ CREATE TABLE seals (              -- by which a hub recognises entries that it s
 ) STRICT, WITHOUT ROWID;
 """
 SCHEMA = TEAM_SCHEMA + SEALS_SCHEMA
+SELECT_SEALS = "SELECT chain, person, seq, hash, epoch, seal, position FROM seals"
 
+FROM_CHAINS = "FROM events e JOIN devices d ON d.key = e.device"
 FIRST_RECORDING = (
-    "FROM events e JOIN devices d ON d.key = e.device"
-    " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1"
+    f"{FROM_CHAINS} WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1"
 )
 """The first recording of a memory: a later one of the same id is somebody else's, and does not count."""
 
@@ -65,12 +66,8 @@ def read_chain(db: Database, chain: str, after: int, limit: int, *, is_shared: b
 
 def find_erasing_entries(db: Database, batch: str) -> list[tuple[str, int]]:
     """The chain and number of every entry of an erasure."""
-    rows = db.execute(
-        "SELECT d.id, e.device_seq FROM events e JOIN devices d ON d.key = e.device"
-        " WHERE e.batch = ? AND e.fact IN ('memory.erased', 'observations.dropped') AND d.shared = 0",
-        batch,
-    )
-    return [(row[0], row[1]) for row in rows]
+    where = "WHERE e.batch = ? AND e.fact IN ('memory.erased', 'observations.dropped') AND d.shared = 0"
+    return [(row[0], row[1]) for row in db.execute(f"SELECT d.id, e.device_seq {FROM_CHAINS} {where}", batch)]
 
 
 def find_erased_entries(db: Database, after: int) -> set[tuple[str, int]]:
@@ -81,7 +78,7 @@ def find_erased_entries(db: Database, after: int) -> set[tuple[str, int]]:
         after,
     )
     bodies = [body for _, content in erasures for body in json.loads(content).get("bodies", ())]
-    entry = "SELECT d.id, e.device_seq FROM events e JOIN devices d ON d.key = e.device WHERE"
+    entry = f"SELECT d.id, e.device_seq {FROM_CHAINS} WHERE"
     rows = db.execute(
         f"{entry} e.about IN {log.JSON_VALUES} AND e.about <> '' AND e.fact <> 'memory.erased'"
         f" UNION {entry} e.id IN {log.JSON_VALUES}",
@@ -92,8 +89,7 @@ def find_erased_entries(db: Database, after: int) -> set[tuple[str, int]]:
 
 def read_last_shared_position(db: Database) -> int:
     """The position of the newest entry in a shared chain."""
-    sql = "SELECT max(e.position) FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1"
-    return int(db.value(sql) or 0)
+    return int(db.value(f"SELECT max(e.position) {FROM_CHAINS} WHERE d.shared = 1") or 0)
 
 
 def count_entries(db: Database, chain: str) -> int:
@@ -103,17 +99,13 @@ def count_entries(db: Database, chain: str) -> int:
 
 def count_unsent(db: Database, chain: str, sent: int) -> int:
     """The number of a chain's entries behind ``sent``; a receipt is left out, since asking changes nothing to send."""
-    query = (
-        "SELECT count(*) FROM events JOIN devices ON devices.key = events.device"
-        " WHERE devices.id = ? AND device_seq > ? AND fact <> 'memories.recalled'"
-    )
-    return int(db.value(query, chain, sent))
+    query = f"{FROM_CHAINS} WHERE d.id = ? AND e.device_seq > ? AND e.fact <> 'memories.recalled'"
+    return int(db.value(f"SELECT count(*) {query}", chain, sent))
 
 
 def names_path(db: Database, chain: str) -> bool:
     """Whether an entry of a chain names a path instead of a repository."""
-    sql = "SELECT 1 FROM events e JOIN devices d ON d.key = e.device WHERE d.id = ? AND e.repo LIKE 'path:%'"
-    return db.one(sql, chain) is not None
+    return db.one(f"SELECT 1 {FROM_CHAINS} WHERE d.id = ? AND e.repo LIKE 'path:%'", chain) is not None
 
 
 def list_heads(db: Database) -> list[ChainHead]:
@@ -170,7 +162,7 @@ def save_heads(db: Database, heads: Iterable[ChainHead]) -> None:
 
 def list_seals(db: Database, chain: str, after: int) -> list[ChainHead]:
     """The sealed entries of a chain after a number, in order."""
-    sql = "SELECT chain, person, seq, hash, epoch, seal, position FROM seals WHERE chain = ? AND seq > ? ORDER BY seq"
+    sql = f"{SELECT_SEALS} WHERE chain = ? AND seq > ? ORDER BY seq"
     return [from_row(ChainHead, row) for row in db.execute(sql, chain, after)]
 
 
@@ -179,11 +171,8 @@ def read_bookmark(db: Database) -> Bookmark:
     member = read_membership(db)
     if member is None:
         return Bookmark()
-    row = db.one(
-        "SELECT chain, person, seq, hash, epoch, seal, position FROM seals WHERE epoch = ? AND position <= ?"
-        " ORDER BY position DESC LIMIT 1",
-        member.epoch, member.cursor,
-    )  # fmt: skip
+    sql = f"{SELECT_SEALS} WHERE epoch = ? AND position <= ? ORDER BY position DESC LIMIT 1"
+    row = db.one(sql, member.epoch, member.cursor)
     head = from_row(ChainHead, row) if row else None
     return Bookmark(team=member.team, epoch=member.epoch, cursor=member.cursor, head=head)
 
@@ -277,20 +266,14 @@ def find_erasure_batches(db: Database) -> list[str]:
 
 def has_erasure(db: Database, chain: str, ids: Iterable[str]) -> bool:
     """Whether any of these entries is an erasure in that chain."""
-    sql = (
-        "SELECT 1 FROM events e JOIN devices d ON d.key = e.device WHERE d.id = ? AND e.fact = 'memory.erased'"
-        f" AND e.id IN {log.JSON_VALUES} LIMIT 1"
-    )
-    return db.one(sql, chain, json.dumps(list(ids))) is not None
+    sql = f"{FROM_CHAINS} WHERE d.id = ? AND e.fact = 'memory.erased' AND e.id IN {log.JSON_VALUES} LIMIT 1"
+    return db.one(f"SELECT 1 {sql}", chain, json.dumps(list(ids))) is not None
 
 
 def has_memory(db: Database, memory_id: str) -> bool:
     """Whether a memory is in a shared chain."""
-    sql = (
-        "SELECT 1 FROM events e JOIN devices d ON d.key = e.device"
-        " WHERE e.about = ? AND e.about <> '' AND d.shared = 1 LIMIT 1"
-    )
-    return db.one(sql, memory_id) is not None
+    sql = f"{FROM_CHAINS} WHERE e.about = ? AND e.about <> '' AND d.shared = 1 LIMIT 1"
+    return db.one(f"SELECT 1 {sql}", memory_id) is not None
 
 
 def read_membership(db: Database) -> Membership | None:

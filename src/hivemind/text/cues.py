@@ -277,7 +277,7 @@ def mark_answered(home: str, root: str, session: str, cues: Iterable[str]) -> No
 
 def note_failures(home: str, session: str, commands: Iterable[str]) -> None:
     """Note that commands failed in a session, as digests."""
-    digests = b"".join(_hash(command.encode("utf-8", "replace"), b"", DIGEST_BYTES) for command in commands)
+    digests = b"".join(_hash(command, DIGEST_BYTES) for command in commands)
     if not digests:
         return
     try:
@@ -295,9 +295,7 @@ def take_failures(home: str, session: str, commands: Iterable[str]) -> bool:
     failures = _read(path)
     if not failures:
         return False
-    has_failed = any(
-        _is_in(failures, _hash(command.encode("utf-8", "replace"), b"", DIGEST_BYTES)) for command in commands
-    )
+    has_failed = any(_is_in(failures, _hash(command, DIGEST_BYTES)) for command in commands)
     if has_failed:
         remove_file(path)
     return has_failed
@@ -358,7 +356,7 @@ def discard_files(home: str) -> None:
 
 
 def _path(home: str, name: str, suffix: str = "") -> str:
-    return os.path.join(home, FOLDER, _hash(name.encode("utf-8", "replace"), b"", KEY_BYTES).hex() + suffix)
+    return os.path.join(home, FOLDER, _hash(name, KEY_BYTES).hex() + suffix)
 
 
 def _read(path: str) -> bytes | None:
@@ -376,25 +374,25 @@ def _read_table(home: str, root: str) -> bytes | None:
 
 
 def _digest(table: bytes, cue: str) -> bytes:
-    return _hash(cue.encode("utf-8", "replace"), table[:KEY_BYTES], DIGEST_BYTES)
+    return _hash(cue, DIGEST_BYTES, table[:KEY_BYTES])
 
 
-def _hash(content: bytes, key: bytes, size: int) -> bytes:
+def _hash(text: str, size: int, key: bytes = b"") -> bytes:
     # Not by hashlib, which takes longer to import than all of this takes to run.
     from _blake2 import blake2b
 
-    return blake2b(content, key=key, digest_size=size).digest()
+    return blake2b(text.encode("utf-8", "replace"), key=key, digest_size=size).digest()
 
 
 def _contains(table: bytes, digest: bytes) -> bool:
     """Search the sorted digests after the key."""
 
-    def get_digest(index: int) -> bytes:
-        start = KEY_BYTES + index * DIGEST_BYTES
+    def get_digest(start: int) -> bytes:
         return table[start : start + DIGEST_BYTES]
 
-    count = (len(table) - KEY_BYTES) // DIGEST_BYTES
-    return get_digest(bisect_left(range(count), digest, key=get_digest)) == digest
+    starts = range(KEY_BYTES, len(table), DIGEST_BYTES)
+    place = bisect_left(starts, digest, key=get_digest)
+    return place < len(starts) and get_digest(starts[place]) == digest
 
 
 def _is_in(digests: bytes, digest: bytes) -> bool:

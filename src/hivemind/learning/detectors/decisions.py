@@ -36,12 +36,8 @@ def decisions(view: SessionView) -> Iterator[Proposal]:
 
 def _read_reply(step: Observation) -> Iterator[Proposal]:
     for sentence in split_reply(step.text):
-        if (
-            SHORTEST <= len(sentence) <= LONGEST
-            and CHOICE.search(sentence)
-            and REASON.search(sentence)
-            and not sentence.endswith("?")
-        ):
+        is_statement = SHORTEST <= len(sentence) <= LONGEST and not sentence.endswith("?")
+        if is_statement and CHOICE.search(sentence) and REASON.search(sentence):
             source = make_source(step, sentence)
             yield Proposal(
                 detector="decisions", kind=Kind.DECISION, text=sentence.strip("*_ "), sources=(source,), tags=("why",)
