@@ -174,10 +174,7 @@ def _cut(text: str) -> str:
 
 def find_named_files(root: Path, text: str) -> tuple[str, ...]:
     """The files that a question names, those inside named modules and folders, and the folders around them."""
-    names = [
-        *find_place_names(text),
-        *(name for name in find_addresses(text) if _may_be_here(root, name)),
-    ]
+    names = [*find_place_names(text), *(name for name in find_addresses(text) if _may_be_here(root, name))]
     paths = git.list_files(root) if names else None
     places = [place for name in dict.fromkeys(names) for place in _find_places(name, paths or (), root.name)]
     return tuple(dict.fromkeys(path for place in places for path in _expand_place(place, paths or ())))[:MAX_FILES]

@@ -254,11 +254,8 @@ class CodeIndex(Closeable):
         inside, end = f"{path.strip('/')}/", f"{path.strip('/')}0"
         query = "SELECT path, size, mtime_ns, inode, seen_ns FROM files WHERE path >= ? AND path < ? ORDER BY path"
         rows = {file: row for file, *row in select(self.db, query, inside, end)}
-        files = (
-            [*rows]
-            if self.is_built
-            else [file for file in working_tree.list_files(self.root) if file.startswith(inside)]
-        )
+        tree_files = rows if self.is_built else working_tree.list_files(self.root)
+        files = [file for file in tree_files if file.startswith(inside)]
         members_to_read = [file for file in files[:MAX_FOLDER_FILES] if not self._is_as_stored(file, rows.get(file))]
         self._read_and_store(members_to_read)
         query = f"{SELECT_SYMBOLS} WHERE f.path >= ? AND f.path < ? AND s.kind = 'file' ORDER BY f.path LIMIT ?"

@@ -77,19 +77,13 @@ def read_file(root: Path, request: Request) -> FileRows:
 
 def _make_rows(file_outline: Outline) -> ContentRows:
     symbols = file_outline.symbols
+    imported_names = [name for _, kind, name, _ in file_outline.references if kind == "import"]
     return ContentRows(
         symbols=[[*_columns(symbol), str(symbol.fingerprint)] for symbol in symbols],
         mentions=[
             (owner, name, qualifier) for owner, kind, name, qualifier in file_outline.references if kind != "import"
         ],
-        imports=sorted(
-            {
-                normalise_word(word)
-                for _, kind, name, _ in file_outline.references
-                if kind == "import"
-                for word in _IMPORTED_WORD.findall(name)
-            }
-        ),
+        imports=sorted({normalise_word(word) for name in imported_names for word in _IMPORTED_WORD.findall(name)}),
     )
 
 

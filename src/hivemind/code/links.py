@@ -398,13 +398,9 @@ def _find_by_instance(index: CodeIndex, name: str) -> list[Symbol]:
     if not instance.islower() or "." in instance or len(instance) < code_names.MIN_NAME:
         return []
     places = [CodePlace(*row) for row in index.find_places([method])]
-    fits = [
-        place
-        for place in places
-        if code_names.normalise_word(place.qualified)
-        .removesuffix(f".{code_names.normalise_word(method)}")
-        .endswith(code_names.normalise_word(instance))
-    ]
+    normalise = code_names.normalise_word
+    owners = {place: normalise(place.qualified).removesuffix(f".{normalise(method)}") for place in places}
+    fits = [place for place, owner in owners.items() if owner.endswith(normalise(instance))]
     return [symbol for place in keep_if_few(fits) for symbol in _load_symbols(index, place)]
 
 

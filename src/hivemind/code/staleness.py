@@ -69,11 +69,8 @@ def find_stale_memories(
     for memory, judgements in judge_memories(candidates, judge):
         stale = [staleness for staleness in judgements if staleness.must_verify]
         if commit:
-            stale = [
-                staleness
-                for staleness in stale
-                if lazy_modules.code_changes.has_changed_since(checkout.index, staleness, commit)
-            ]
+            has_changed_since = lazy_modules.code_changes.has_changed_since
+            stale = [staleness for staleness in stale if has_changed_since(checkout.index, staleness, commit)]
         if stale:
             doubts.append(StaleMemory(memory=memory, became=tuple(stale)))
     return tuple(doubts)

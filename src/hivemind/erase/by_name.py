@@ -203,11 +203,7 @@ def find_mentions(
     A backup that only mentions it in ``kept_ids`` is not listed.
     """
     log_mentions = _search_log(store.db, name, progress)
-    mentions = [
-        *_list_memories(store, log_mentions, name),
-        *log_mentions.titles.values(),
-        *log_mentions.entries,
-    ]
+    mentions = [*_list_memories(store, log_mentions, name), *log_mentions.titles.values(), *log_mentions.entries]
     mentions += [mention for file in list_backups(store) for mention in _search_backup(file, name, progress, kept_ids)]
     mentions += _search_quarantine(home, name)
     return Mentions(about=name.label, found=tuple(mentions))

@@ -204,13 +204,8 @@ NUMBER = r"v?(?P<digits>\d[\d.,]*)(?P<unit>%|[a-z]{0,4})$"
 DATE = r"\d{4}-\d\d(?:-\d\d)?$|q[1-4]$|\d{1,2}:\d\d$|\d{1,2}(?::\d\d)?[ap]m$|midnight$|noon$"
 DAY_OF_MONTH = r"\d{1,2}(?:st|nd|rd|th)?$"
 
-NUMBER_WORDS = dict(
-    zip(
-        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-        map(str, range(1, 11)),
-        strict=True,
-    )
-)
+COUNTING = "one two three four five six seven eight nine ten"
+NUMBER_WORDS = {word: str(number) for number, word in enumerate(COUNTING.split(), start=1)}
 UNITS: dict[str, tuple[Type, float]] = {
     unit: (type, factor)
     for group, type, factor in (

@@ -73,13 +73,10 @@ class Memories:
         repo = "" if claim.scope is Scope.USER or not context.repository.id else claim.repo or context.repository.id
         if claim.scope is Scope.TEAM and repo.startswith("path:"):
             self._check_path()
-        return record_claim(
-            context,
-            accept_claim(
-                context.store, context.factory, fact, claim.scope, repo,
-                anchors=anchors, said_by_person=context.is_person,
-            )
-        )  # fmt: skip
+        result = accept_claim(
+            context.store, context.factory, fact, claim.scope, repo, anchors=anchors, said_by_person=context.is_person
+        )
+        return record_claim(context, result)
 
     def _check_path(self) -> None:
         """Refuse to tell a team something about a path, which nobody else has and which may name a customer."""

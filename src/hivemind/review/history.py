@@ -143,12 +143,11 @@ class History:
             shared_facts = tuple(name for name in facts or FACTS if name not in PRIVATE_FACTS)
             facts, actor = (shared_facts, actor) if shared_facts else (facts, context.author.actor)
         about = context.resolve(memory, everywhere=everywhere) if memory else ""
-        return tuple(
-            log.read_entries(
-                context.store.db, context.limit_sight(everywhere=everywhere), about=about, facts=facts, actor=actor,
-                batch=batch, before=before, limit=limit,
-            )
-        )  # fmt: skip
+        sight = context.limit_sight(everywhere=everywhere)
+        entries = log.read_entries(
+            context.store.db, sight, about=about, facts=facts, actor=actor, batch=batch, before=before, limit=limit
+        )
+        return tuple(entries)
 
     def log_length(self) -> int:
         """Count the entries of the log."""

@@ -81,22 +81,17 @@ def _append_new(db: Database, entries: Sequence[wire.WireEntry]) -> list[tuple[i
 
 def _add_headers(db: Database, rows: Sequence[tuple[int, Header]]) -> dict[str, int]:
     """Add headers in this order, each to the chain with its key; return the positions by id."""
-    db.many(
-        f"INSERT INTO events ({log.HEADER}) VALUES ({', '.join('?' * len(Header._fields))})",
-        [(header.id, key, *header[2:]) for key, header in rows],
-    )
+    sql = f"INSERT INTO events ({log.HEADER}) VALUES ({', '.join('?' * len(Header._fields))})"
+    db.many(sql, [(header.id, key, *header[2:]) for key, header in rows])
     ids_json = json.dumps([header.id for _, header in rows])
-    found_rows = db.execute(f"SELECT id, position FROM events WHERE id IN {log.JSON_VALUES}", ids_json)
-    return {row[0]: row[1] for row in found_rows}
+    return dict(db.execute(f"SELECT id, position FROM events WHERE id IN {log.JSON_VALUES}", ids_json))
 
 
 def _keep_bodies(db: Database, bodies: Mapping[int, tuple[bytes, str]]) -> set[int]:
     """Store the salts and contents of entries that delete nothing; return the positions whose content was erased."""
     erased_positions = log.find_erased(db, bodies)
-    db.many(
-        "INSERT INTO bodies (position, salt, content) VALUES (?, ?, ?)",
-        [(position, *body) for position, body in bodies.items() if position not in erased_positions],
-    )
+    rows = [(position, *body) for position, body in bodies.items() if position not in erased_positions]
+    db.many("INSERT INTO bodies (position, salt, content) VALUES (?, ?, ?)", rows)
     return erased_positions
 
 

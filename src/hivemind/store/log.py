@@ -188,10 +188,8 @@ def read_events(db: Database, after: int, limit: int) -> list[tuple[int, Event]]
 def read_events_about(db: Database, about_id: str) -> list[Event]:
     """The events about a memory or session, in order of time."""
     # The condition about <> '' lets the engine use the partial index events_about; so in all statements below.
-    return [
-        _parse_event(row)
-        for row in db.execute(f"{SELECT_EVENTS} e.about = ? AND e.about <> '' ORDER BY e.at, e.id", about_id)
-    ]
+    rows = db.execute(f"{SELECT_EVENTS} e.about = ? AND e.about <> '' ORDER BY e.at, e.id", about_id)
+    return [*map(_parse_event, rows)]
 
 
 def read_events_about_each(db: Database, about_ids: Sequence[str]) -> dict[str, list[Event]]:
@@ -216,13 +214,9 @@ def has_facts_after(db: Database, position: int, facts: Sequence[str]) -> bool:
 
 def find_last_deletion(db: Database, batch: str = "", after: int = 0) -> int:
     """The position of the last entry that deletes content, of a batch if given; 0 if there is none."""
-    return int(
-        db.value(
-            "SELECT coalesce(max(position), 0) FROM events WHERE position > :after AND :batch IN ('', batch)"
-            f" AND fact IN {DELETING_FACTS}",
-            {"after": after, "batch": batch},
-        )
-    )
+    is_deletion = f"position > :after AND :batch IN ('', batch) AND fact IN {DELETING_FACTS}"
+    sql = f"SELECT coalesce(max(position), 0) FROM events WHERE {is_deletion}"
+    return int(db.value(sql, {"after": after, "batch": batch}))
 
 
 def count_entries(db: Database) -> int:
@@ -513,12 +507,8 @@ def ensure_chain(db: Database, device: str, *, is_shared: bool) -> tuple[int, in
 
 def add_header(db: Database, key: int, header: Header) -> int:
     """Add a header to the chain with this key; return its position."""
-    return int(
-        db.value(
-            f"INSERT INTO events ({HEADER}) VALUES ({', '.join('?' * len(header))}) RETURNING position",
-            header.id, key, *header[2:],
-        )
-    )  # fmt: skip
+    sql = f"INSERT INTO events ({HEADER}) VALUES ({', '.join('?' * len(header))}) RETURNING position"
+    return int(db.value(sql, header.id, key, *header[2:]))
 
 
 def make_repetition_suffix(header: Header) -> str:

@@ -42,9 +42,7 @@ def find_memories_since(db: Database, event: str) -> list[MemoryId]:
 
 def find_memories_of(db: Database, session: str) -> list[MemoryId]:
     """The memories that a session stored."""
-    rows = db.execute(
-        "SELECT DISTINCT about FROM events WHERE fact = 'memory.remembered' AND session = :session AND position >"
-        " (SELECT min(position) FROM events WHERE about = :session AND about <> '')",
-        {"session": session},
-    )
-    return [MemoryId(row[0]) for row in rows]
+    start = "SELECT min(position) FROM events WHERE about = :session AND about <> ''"
+    is_memory = "fact = 'memory.remembered' AND session = :session"
+    sql = f"SELECT DISTINCT about FROM events WHERE {is_memory} AND position > ({start})"
+    return [MemoryId(row[0]) for row in db.execute(sql, {"session": session})]

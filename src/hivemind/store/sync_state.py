@@ -122,14 +122,11 @@ def list_private_chains(db: Database) -> dict[str, int]:
 def find_hash(db: Database, chain: str, seq: int) -> str:
     """The hash of an entry by its number in a chain; empty if the chain has no such entry."""
     # The next header repeats the hash; only the newest has none after it.
-    return str(
-        db.value(
-            "SELECT CASE WHEN d.last_seq = :seq THEN d.last_hash ELSE (SELECT e.prev_hash FROM events e"
-            " WHERE e.device = d.key AND e.device_seq = :seq + 1) END FROM devices d WHERE d.id = :chain",
-            {"seq": seq, "chain": chain},
-        )
-        or ""
+    sql = (
+        "SELECT CASE WHEN d.last_seq = :seq THEN d.last_hash ELSE (SELECT e.prev_hash FROM events e"
+        " WHERE e.device = d.key AND e.device_seq = :seq + 1) END FROM devices d WHERE d.id = :chain"
     )
+    return str(db.value(sql, {"seq": seq, "chain": chain}) or "")
 
 
 def drop_chain(db: Database, chain: str) -> None:

@@ -5,7 +5,7 @@ was erased takes the digest of its session with it, and the follower makes anoth
 """
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
 from hivemind.errors import AmbiguousId
@@ -66,18 +66,14 @@ def apply(db: Database, event: Event) -> None:
         case ObservationMade(session_id=session_id) | ObservationCompleted(session_id=session_id):
             db.execute("INSERT OR IGNORE INTO digests_wanted VALUES (?)", session_id)
         case MemoryErased() | ObservationsDropped() as fact:
-            _remove(db, fact.bodies)
+            # Before the table of observations is changed, which still says whose they were.
+            for session_id in sessions.find_observed(db, fact.bodies):
+                _delete(db, session_id)
+                db.execute("INSERT OR IGNORE INTO digests_wanted VALUES (?)", session_id)
         case ConclusionForgotten(observation=observation):
             db.execute("INSERT OR IGNORE INTO forgotten_conclusions VALUES (?)", observation)
         case ConclusionRestored(observation=observation):
             db.execute("DELETE FROM forgotten_conclusions WHERE event = ?", observation)
-
-
-def _remove(db: Database, observation_ids: Iterable[str]) -> None:
-    # Before the table of observations is changed, which still says whose they were.
-    for session_id in sessions.find_observed(db, observation_ids):
-        _delete(db, session_id)
-        db.execute("INSERT OR IGNORE INTO digests_wanted VALUES (?)", session_id)
 
 
 def _delete(db: Database, session_id: str) -> None:

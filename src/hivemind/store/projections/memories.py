@@ -84,6 +84,7 @@ COLUMNS = ", ".join(NAMES)
 JSON_COLUMNS = [field.name for field in fields(Memory) if field.default in ((), NO_METADATA)]
 SELECT_WHERE = f"SELECT {COLUMNS} FROM memories m WHERE"
 NEWEST_FIRST = "recorded_at DESC, id DESC"
+HAS_TAG = f"EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE t.value IN {log.JSON_VALUES})"
 # What came up in several sessions will come up again; one more, so that what came from no session counts too.
 SESSIONS_WITH_IT = "(SELECT 1 + count(DISTINCT json_extract(s.value, '$.session_id')) FROM json_each(m.sources) s)"
 IS_PENDING = "m.status IN ('proposed', 'disputed')"
@@ -226,12 +227,8 @@ def find_by_subject(db: Database, subject: str, repo: str) -> list[Memory]:
 
 def find_tagged(db: Database, tags: Sequence[str]) -> set[str]:
     """Ids of the memories that have one of these tags."""
-    rows = db.execute(
-        "SELECT m.id FROM memories m WHERE EXISTS (SELECT 1 FROM json_each(m.tags) t"
-        " WHERE t.value IN (SELECT value FROM json_each(?)))",
-        json.dumps(list(tags)),
-    )
-    return {row[0] for row in rows}
+    sql = f"SELECT id FROM memories m WHERE {HAS_TAG}"
+    return {row[0] for row in db.execute(sql, json.dumps(list(tags)))}
 
 
 def find_derived(db: Database, memory_id: str) -> list[Memory]:
@@ -279,12 +276,12 @@ def has_others(db: Database, query: Query, ids: Iterable[str]) -> bool:
 
 def count_learned(db: Database, sight: Visibility, since: Timestamp) -> tuple[int, int]:
     """How many visible memories that stand were recorded since then, and how many of them a person said to an agent."""
-    row = db.execute(
+    [counts] = db.execute(
         f"SELECT count(*), coalesce(sum(CASE WHEN {IS_SAID} THEN 1 ELSE 0 END), 0) FROM memories m"
         f" WHERE m.recorded_at >= :since AND m.status IN ('active', 'disputed') AND {VISIBLE}",
         {**bind_sight(sight), "since": since},
-    )[0]
-    return row[0], row[1]
+    )
+    return counts[0], counts[1]
 
 
 def get_as_of(db: Database, memory_id: str, moment: Timestamp) -> Memory | None:
@@ -431,14 +428,9 @@ def count_by_repository(db: Database) -> list[Row]:
 
 def count_private(db: Database, *, without_repos: Sequence[str] = (), without_tags: Sequence[str] = ()) -> int:
     """The number of memories that are not the team's, apart from some repositories and tags."""
-    return int(
-        db.value(
-            "SELECT count(*) FROM memories m WHERE scope <> 'team'"
-            " AND repo NOT IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM json_each(m.tags) t"
-            " WHERE t.value IN (SELECT value FROM json_each(?)))",
-            json.dumps(list(without_repos)), json.dumps(list(without_tags)),
-        )
-    )  # fmt: skip
+    is_counted = f"scope <> 'team' AND repo NOT IN {log.JSON_VALUES} AND NOT {HAS_TAG}"
+    values = json.dumps(list(without_repos)), json.dumps(list(without_tags))
+    return int(db.value(f"SELECT count(*) FROM memories m WHERE {is_counted}", *values))
 
 
 def find_by_session(db: Database, session_id: str) -> list[Memory]:
@@ -464,8 +456,7 @@ def _write_rows(db: Database, changed: Sequence[Memory], *, known_ids: Container
     changes = ", ".join(f"{name} = ?" for name in NAMES[1:])
     old_rows = [(*values[1:], memory_id) for memory_id, values in rows.items() if memory_id in known_ids]
     db.many(f"UPDATE memories SET {changes} WHERE id = ?", old_rows)
-    keys = db.execute("SELECT id, key FROM memories WHERE id IN (SELECT value FROM json_each(?))", json.dumps([*rows]))
-    return {row[0]: row[1] for row in keys}
+    return dict(db.execute(f"SELECT id, key FROM memories WHERE id IN {log.JSON_VALUES}", json.dumps([*rows])))
 
 
 def _column_values(memory: Memory) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ erased takes the outcomes of its session with it, and the follower writes them a
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import astuple
 
@@ -103,25 +104,20 @@ def find_quiet(db: Database, memory_ids: Iterable[str]) -> dict[str, Timestamp]:
         f" AND {SINCE_LAST_WORD.replace('o.', 'r.')}) GROUP BY 1, 2 ORDER BY 3",
         {"ids": ids_json, "silent": json.dumps(WITHOUT_SIGN)},
     )
-    times: dict[str, list[Timestamp]] = {}
+    times: dict[str, list[Timestamp]] = defaultdict(list)
     for memory_id, _, at in rows:
-        times.setdefault(memory_id, []).append(at)
-    return {
-        memory_id: moments[QUIET_SESSIONS - 1] for memory_id, moments in times.items() if len(moments) >= QUIET_SESSIONS
-    }
+        times[memory_id].append(at)
+    return {name: moments[QUIET_SESSIONS - 1] for name, moments in times.items() if len(moments) >= QUIET_SESSIONS}
 
 
 def count_resolved(db: Database, sight: Visibility, since: Timestamp) -> int:
     """How many failures that memory was told about since then did not come again."""
-    return int(
-        db.value(
-            "SELECT count(DISTINCT o.receipt) FROM outcomes o JOIN sessions s ON s.id = o.session_id"
-            f" WHERE o.outcome = :resolved AND o.at >= :since AND {SESSION_VISIBLE}",
-            {**bind_sight(sight), "since": since, "resolved": OutcomeKind.RESOLVED},
-        )
-        if db.HAS_SESSIONS
-        else 0
+    sql = (
+        "SELECT count(DISTINCT o.receipt) FROM outcomes o JOIN sessions s ON s.id = o.session_id"
+        f" WHERE o.outcome = :resolved AND o.at >= :since AND {SESSION_VISIBLE}"
     )
+    values = {**bind_sight(sight), "since": since, "resolved": OutcomeKind.RESOLVED}
+    return int(db.value(sql, values)) if db.HAS_SESSIONS else 0
 
 
 def count_by_kind(db: Database) -> list[tuple[str, int]]:

@@ -44,6 +44,10 @@ COMMAND_CHARACTERS = 600
 MEANINGFUL = "(o.seen IN ('prompt', 'reply') OR o.failed)"
 """Matches observations that get vectors. File names and commands that succeeded are found by their words."""
 OBSERVATION = f"JOIN events e ON e.position = p.key >> {ORDINAL_BITS} JOIN observations o ON o.id = e.id"
+ITS_PASSAGES = (
+    f"JOIN session_passages p ON p.key BETWEEN e.position << {ORDINAL_BITS}"
+    f" AND (e.position << {ORDINAL_BITS}) + {MOST_PASSAGES - 1}"
+)
 VISIBLE_PASSAGE = (
     f"{SESSION_VISIBLE} AND (:agent = '' OR s.agent = :agent) AND (:since = '' OR o.at >= :since)"
     " AND (:until = '' OR o.at < :until) AND (:as_of = '' OR o.at <= :as_of)"
@@ -144,13 +148,8 @@ def _cut_passages(fields: ObservationFields) -> list[str]:
 
 
 def _remove(db: Database, observation_ids: Iterable[str]) -> None:
-    rows = db.execute(
-        "SELECT p.key, p.content FROM events e JOIN session_passages p"
-        f" ON p.key BETWEEN e.position << {ORDINAL_BITS} AND (e.position << {ORDINAL_BITS}) + {MOST_PASSAGES - 1}"
-        " WHERE e.id IN (SELECT value FROM json_each(?))",
-        json.dumps(list(observation_ids)),
-    )
-    for key, content in rows:
+    sql = f"SELECT p.key, p.content FROM events e {ITS_PASSAGES} WHERE e.id IN (SELECT value FROM json_each(?))"
+    for key, content in db.execute(sql, json.dumps(list(observation_ids))):
         delete_sql = "INSERT INTO session_words (session_words, rowid, text, parts) VALUES ('delete', ?, ?, ?)"
         db.execute(delete_sql, key, *_unpack(content))
         vectors.unmark_missing(db, -key)
@@ -187,18 +186,14 @@ def read_talk(db: Database, query: Query, model: str, session_ids: Iterable[str]
         "SELECT session_id, key, id, at, seen, scale, numbers, content FROM ("
         "SELECT o.session_id, p.key, o.id, o.seen, o.at, v.scale, v.numbers, p.content,"
         " row_number() OVER (PARTITION BY o.session_id ORDER BY o.at DESC, p.key DESC) AS back"
-        f" FROM observations o JOIN events e ON e.id = o.id JOIN session_passages p"
-        f" ON p.key BETWEEN e.position << {ORDINAL_BITS} AND (e.position << {ORDINAL_BITS}) + {MOST_PASSAGES - 1}"
+        f" FROM observations o JOIN events e ON e.id = o.id {ITS_PASSAGES}"
         " JOIN sessions s ON s.id = o.session_id LEFT JOIN vectors v ON v.passage = -p.key AND v.model = :model"
         f" WHERE {SESSION_VISIBLE} AND o.session_id IN (SELECT value FROM json_each(:ids))"
         f" AND {MEANINGFUL} AND o.subagent = '' AND o.id NOT IN (SELECT event FROM forgotten_conclusions))"
         " WHERE back <= :most ORDER BY session_id, at, key",
         {**bind_sight(query.sight), "model": model, "ids": json.dumps(list(session_ids)), "most": limit},
     )
-    return [
-        TalkPassage(row[0], row[1], EventId(row[2]), row[3], ObservationKind(row[4]), row[5], row[6], row[7])
-        for row in rows
-    ]
+    return [TalkPassage(*(*row[:4], ObservationKind(row[4]), *row[5:])) for row in rows]
 
 
 def read_visible_vectors(db: Database, query: Query, model: str, vector_keys: Iterable[int]) -> list[Vector]:

@@ -228,12 +228,8 @@ def count_bytes(db: Database) -> int:
 
 def find_without_exit_code(db: Database, ids: Iterable[str]) -> set[str]:
     """Which of these observations are commands without a known exit code."""
-    rows = db.execute(
-        "SELECT id FROM observations WHERE id IN (SELECT value FROM json_each(?))"
-        " AND command <> '' AND exit_code IS NULL",
-        json.dumps(list(ids)),
-    )
-    return {row[0] for row in rows}
+    sql = f"SELECT id FROM observations WHERE id IN {log.JSON_VALUES} AND command <> '' AND exit_code IS NULL"
+    return {row[0] for row in db.execute(sql, json.dumps(list(ids)))}
 
 
 def _parse_observation(session: Session, row: Row) -> Observation:
@@ -248,12 +244,8 @@ def _parse_observation(session: Session, row: Row) -> Observation:
 
 def find_last_compaction(db: Database, session_id: str) -> Timestamp:
     """When the context of a session was last compacted or cleared; empty if never."""
-    moment = db.value(
-        "SELECT max(at) FROM observations WHERE session_id = ?"
-        " AND (seen = 'compacted' OR (seen = 'started' AND text IN ('compact', 'clear')))",
-        session_id,
-    )
-    return str(moment or "")
+    forgets = "seen = 'compacted' OR (seen = 'started' AND text IN ('compact', 'clear'))"
+    return str(db.value(f"SELECT max(at) FROM observations WHERE session_id = ? AND ({forgets})", session_id) or "")
 
 
 def find_last_prompt(db: Database, session_id: str) -> str:
