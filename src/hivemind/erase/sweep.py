@@ -192,28 +192,20 @@ def make_erasures(
         scope: tuple(sorted(digest_value(text, store.get_key_for(scope)) for text in set().union(*texts.values())))
         for scope in {memory.scope for memory in erased_memories}
     }
-    return [
-        factory.about(
-            memory,
-            MemoryErased(
-                memory_id=memory.id,
-                values=digests[memory.scope],
-                imprints=_compute_imprints(store.get_key_for(memory.scope), texts[memory.id]),
-                reason=reason,
-            ),
-        )
-        for memory in erased_memories
-    ]
+    events = []
+    for memory in erased_memories:
+        key = store.get_key_for(memory.scope)
+        imprints = tuple(sorted(filter(None, {make_imprint(text, key) for text in texts[memory.id]})))
+        values = digests[memory.scope]
+        fact = MemoryErased(memory_id=memory.id, values=values, imprints=imprints, reason=reason)
+        events.append(factory.about(memory, fact))
+    return events
 
 
 def _list_text_forms(memory: Memory, texts: Iterable[str]) -> set[str]:
     """List the texts of a memory; if it came from an instruction file, also without the heading before them."""
     all_texts = set(texts)
     return all_texts | {strip_heading(text) for text in all_texts} if memory.channel is Channel.FILE else all_texts
-
-
-def _compute_imprints(key: bytes, texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(filter(None, {make_imprint(text, key) for text in texts})))
 
 
 def drop_entries(factory: EventFactory, entries: Sequence[EventId]) -> list[Event]:

@@ -3,18 +3,14 @@
 import re
 
 from hivemind.context import Context
-from hivemind.lazy import LazyModule
+from hivemind.lazy import when_called
 from hivemind.learning.detectors.corrections import CODE, LONGEST, SHORTEST, make_statements
 from hivemind.learning.statement_forms import FORMS
 from hivemind.store.projections import sessions
 from hivemind.text.prose import split_typed
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hivemind.learning import lasting_statements
-else:
-    # NumPy, which a prompt without a suspicious form does not load.
-    lasting_statements = LazyModule("learning.lasting_statements")
+# NumPy, which a prompt without a suspicious form does not load.
+load_judge = when_called("learning.lasting_statements", "load_judge")
 
 LEAST_CERTAINTY = 0.10
 MOST_QUOTES = 2
@@ -43,7 +39,7 @@ def find_suspects(context: Context, prompt: str) -> list[str]:
     reply = sessions.find_last_reply(context.store.db, context.author.session_id)
     every = make_statements(sentences, reply, prompt_length=len(prompt))
     statements = [every[place] for place in candidates]
-    verdicts = lasting_statements.load_judge(encode)(statements)
+    verdicts = load_judge(encode)(statements)
     certainties = {
         statement.text: 1.0 if SAID_BEFORE.search(statement.text) else verdict.certainty
         for statement, verdict in zip(statements, verdicts, strict=True)

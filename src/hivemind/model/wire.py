@@ -69,18 +69,15 @@ class WireEntry:
     @cached_property
     def event(self) -> Event | None:
         """The event of the entry; none if it has no content."""
-        return None if self.content is None else parse_event(self.header, self.content)
+        if self.content is None:
+            return None
+        # Fields 4 to 10 are at, actor, channel, scope, repo, session and batch, as Event.read takes them.
+        return Event.read(self.content, self.header.id, *self.header[4:11], self.header.fact)
 
 
 def compute_digest(salt: bytes, content: str) -> str:
     """The salted digest of a content; it reveals nothing once the salt is deleted."""
     return hmac.digest(salt, content.encode(), "sha256").hex()
-
-
-def parse_event(header: Header, content: str) -> Event:
-    """The event of a header and its content."""
-    # Fields 4 to 10 are at, actor, channel, scope, repo, session and batch, as Event.read takes them.
-    return Event.read(content, header.id, *header[4:11], header.fact)
 
 
 def pack_entry(entry: WireEntry) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import apsw
 
 from hivemind.errors import StoreDamaged, StoreError
-from hivemind.lazy import LazyModule
+from hivemind.lazy import when_called
 from hivemind.model.dataclass import dataclass
 from hivemind.store import disk_space, log, projector
 from hivemind.store.projections import memories, vectors
@@ -22,11 +22,8 @@ from hivemind.store.sqlite import Sqlite
 from hivemind.store.store import FILE, Store, create_tables
 from hivemind.text.clean import plural
 
-if TYPE_CHECKING:
-    from hivemind.store import binary_index
-else:
-    # NumPy, which only the vectors need.
-    binary_index = LazyModule("store.binary_index")
+# NumPy, which only the vectors need.
+pack_signs = when_called("store.binary_index", "pack_signs")
 
 DERIVED_TABLES = {
     "memories": f"SELECT {memories.COLUMNS} FROM memories ORDER BY id",
@@ -235,7 +232,7 @@ def _differs(db: Sqlite, block: int, passages: bytes, signs: bytes) -> bool:
     keys = array("q", passages)
     width = len(signs) // len(keys)
     # The key of an erased vector is 0.
-    expected = {key: binary_index.pack_signs([numbers[key]]) for key in keys if key}
+    expected = {key: pack_signs([numbers[key]]) for key in keys if key}
     return len(numbers) != len(expected) or any(
         signs[index * width : (index + 1) * width] != expected[key] for index, key in enumerate(keys) if key
     )

@@ -158,20 +158,15 @@ def split_passages(text: str) -> list[str]:
     pieces: list[str] = []
     start = 0
     while len(text) - start > MAX_PASSAGE_CHARACTERS:
-        stop = _find_break(text, start + MAX_PASSAGE_CHARACTERS, earliest=start + MAX_PASSAGE_CHARACTERS // 2)
+        limit = start + MAX_PASSAGE_CHARACTERS
+        breaks = BREAK.finditer(text, start + MAX_PASSAGE_CHARACTERS // 2, limit)
+        stop = max((match.end() for match in breaks), default=limit)
         pieces.append(text[start:stop].strip())
         start = max(stop - OVERLAP, start + 1)
         # At the next word, if one begins soon.
         start = text.find(" ", start, start + 40) + 1 or start
     pieces.append(text[start:].strip())
     return [piece for piece in pieces if piece]
-
-
-def _find_break(text: str, limit: int, earliest: int) -> int:
-    best = limit
-    for match in BREAK.finditer(text, earliest, limit):
-        best = match.end()
-    return best
 
 
 def fold(text: str) -> str:

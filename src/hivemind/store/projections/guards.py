@@ -85,8 +85,4 @@ def get(db: Database, memory_id: MemoryId) -> MemoryGuard | None:
 
 def _parse(row: Row) -> MemoryGuard:
     is_own, at, actor, content = row
-    fact = from_plain(GuardSet, parse_json(content))
-    return MemoryGuard(
-        memory_id=fact.memory_id, trigger=fact.trigger, answer=fact.answer, ends_at=fact.ends_at,
-        paused_until=fact.paused_until, head=fact.head, set_at=at, set_by=actor, is_own=bool(is_own),
-    )  # fmt: skip
+    return from_plain(MemoryGuard, parse_json(content) | {"set_at": at, "set_by": actor, "is_own": bool(is_own)})
