@@ -16,8 +16,8 @@ from hivemind.cli.framework import CommandGroup
 from hivemind.cli.output import emit, emit_rows, note, print_text, warn
 from hivemind.errors import InvalidInput, Unavailable
 from hivemind.model.codec import to_plain
-from hivemind.sync.hub_client import LOOPBACK
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ALL_INTERFACES = ("0.0.0.0", "::")
 
 
