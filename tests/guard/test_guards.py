@@ -354,6 +354,8 @@ def test_an_agent_cannot_make_a_guard_stale_by_links_of_its_own(
 
     with pytest.raises(Refused):
         agent.code.link(memory.id, ["pay.py::charge"])
+    assert agent.remember(RULE, links=["pay.py::charge"]).id == memory.id
+    assert agent.show(memory.id).anchors == ()
 
     own = agent.remember("Refunds are slow")
     assert agent.code.link(own.id, ["pay.py::charge"]).anchors

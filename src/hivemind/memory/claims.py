@@ -259,8 +259,10 @@ def accept_claim(
     event = factory.event(fact, scope, repo, channel=channel, id=id)
     comparison = compare_claim(store.db, fact, scope, repo, event.at)
     if same := comparison.same:
-        # Repeating a memory does not mean that its code was checked again, so existing anchors stay.
-        anchor_events = () if same.anchors else _anchor_memory(factory, same.id, anchors, event)
+        # Repeating a memory does not mean that its code was checked again, so existing anchors stay. A less trusted
+        # writer adds none, because they decide whether a memory is stale.
+        may_link = not same.anchors and event.channel.trust >= same.trust
+        anchor_events = _anchor_memory(factory, same.id, anchors, event) if may_link else ()
         repetition = _corroborate(factory, same, fact, event.channel)
         return ClaimResult(same.id, [*repetition, *anchor_events, *_annotate(factory, same, event)])
     events = [event, *_anchor_memory(factory, fact.memory_id, anchors, event)]
