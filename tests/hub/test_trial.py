@@ -125,3 +125,16 @@ def test_a_second_one_at_the_same_port_is_refused_and_stops_nothing(trial: Trial
     assert (done.returncode, str(trial.port) in done.stderr) == (6, True)
     assert trial.process.poll() is None
     assert trial.folder.exists()
+
+
+def test_postgres_that_cannot_be_started_is_said_at_once_and_nothing_stays(tmp_path: Path) -> None:
+    # The path of a socket may have about a hundred characters.
+    with tempfile.TemporaryDirectory(prefix="long" * 25) as folder:
+        os.chmod(folder, 0o755)  # Postgres runs as another account if we are root
+        done = subprocess.run(
+            [*PROGRAM, "hub", "try", "--port", str(find_free_port())], capture_output=True, text=True,
+            timeout=SECONDS, env=os.environ | {"HIVEMIND_HOME": str(tmp_path / "home"), "TMPDIR": folder}, check=False,
+        )  # fmt: skip
+
+        assert (done.returncode, "too long" in done.stderr) == (6, True), done.stderr
+        assert list(Path(folder).iterdir()) == []

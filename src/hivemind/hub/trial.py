@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 import psycopg
@@ -126,16 +126,17 @@ def run_server(folder: Path, account: Account, settings: Sequence[str] = FAST_SE
         folder,
         *options,
     ]
-    # In a session of its own, so that a Ctrl-C does not stop it before those who use it.
-    server = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True, **account
-    )
-    try:
-        _wait_for_server(str(folder))
-        yield
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(TIMEOUT_SECONDS)
+    with tempfile.TemporaryFile() as log:
+        # In a session of its own, so that a Ctrl-C does not stop it before those who use it.
+        server = subprocess.Popen(
+            command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True, **account
+        )
+        try:
+            _wait_for_server(str(folder), server, log)
+            yield
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(TIMEOUT_SECONDS)
 
 
 def run_program(command: Sequence[str | Path], folder: Path, account: Account) -> None:
@@ -194,12 +195,17 @@ def find_package() -> Path:
     return Path(package.origin).parent / "pginstall" / "bin"
 
 
-def _wait_for_server(folder: str) -> None:
+def _wait_for_server(folder: str, server: "subprocess.Popen[bytes]", log: IO[bytes]) -> None:
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
+        # Asked before the connection: a server that ended in between is noticed in the next round.
+        has_ended = server.poll() is not None
         try:
             return connect(folder).close()
-        except psycopg.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+        except psycopg.OperationalError as error:
+            if not has_ended and time.monotonic() < deadline:
+                time.sleep(0.05)
+                continue
+            log.seek(0)
+            reason = log.read().decode("utf-8", "replace").strip() or str(error)
+            raise Unavailable(f"Postgres cannot be started: {reason}") from None
