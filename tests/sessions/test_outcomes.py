@@ -166,6 +166,47 @@ def test_an_edit_that_was_changed_further_or_may_have_been_taken_back_is_unknown
     assert judge(telling, change, run(9, "git stash")).kind is OutcomeKind.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("sed -i 's/round(total)/total/' src/pay.py", OutcomeKind.UNKNOWN),
+        ("git show HEAD:src/pay.py > src/pay.py", OutcomeKind.UNKNOWN),
+        ("cp /tmp/pay.py src/pay.py", OutcomeKind.UNKNOWN),
+        ("git -C /repo checkout -- src/pay.py", OutcomeKind.UNKNOWN),
+        ("git diff src/pay.py | git apply -R", OutcomeKind.UNKNOWN),
+        ("git reset --merge", OutcomeKind.UNKNOWN),
+        ("git switch --discard-changes main", OutcomeKind.UNKNOWN),
+        ("git checkout -- test/pay.py", OutcomeKind.UNKNOWN),
+        ("git checkout fix-pay.py-total", OutcomeKind.UNKNOWN),
+        ("echo 'to undo: git checkout -- src/pay.py'", OutcomeKind.UNKNOWN),
+        ("cd src && git checkout ./pay.py", OutcomeKind.UNDONE),
+        ("git restore src/pay.py", OutcomeKind.UNDONE),
+        ("sed -n 1,9p src/pay.py", OutcomeKind.KEPT),
+        ("git commit -am total", OutcomeKind.KEPT),
+    ],
+)
+def test_only_a_command_that_names_the_file_takes_an_edit_back(command: str, kind: OutcomeKind) -> None:
+    telling = make_telling("Round the total once.", Occasion.EDIT, "src/pay.py")
+    change = edit(6, added="return round(total)", removed="return total")
+
+    assert judge(telling, change, run(9, command)).kind is kind
+
+
+def test_an_edit_that_a_subagent_takes_back_is_not_kept() -> None:
+    telling = make_telling("Round the total once.", Occasion.EDIT, "src/pay.py")
+    change = edit(6, added="return round(total)", removed="return total")
+    back = replace(edit(9, added="return total", removed="return round(total)"), subagent="a1")
+
+    assert judge_kind(telling, change, back) == (OutcomeKind.UNDONE, "step9")
+
+
+def test_what_the_person_asks_for_is_not_called_ignored() -> None:
+    request, install = ask(8, "Please run npm install this once"), run(9, "npm install")
+
+    assert judge(make_telling(PNPM), request, install).kind is OutcomeKind.UNKNOWN
+    assert judge(make_telling(PNPM), ask(8, "Go on"), install).kind is OutcomeKind.IGNORED
+
+
 def test_a_correction_about_this_very_thing_is_seen_and_any_other_prompt_is_not() -> None:
     telling = make_telling("The export rounds the invoice total once, never each line.")
     act = edit(6, added="x = round(line)")

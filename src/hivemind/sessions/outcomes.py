@@ -20,6 +20,7 @@ from hivemind.sessions.talk import OBJECTION
 from hivemind.text import cues
 from hivemind.text.prose import split_prompt, split_typed
 from hivemind.text.search_terms import extract_terms, measure_share
+from hivemind.text.shell_edits import find_edited_files
 
 GUARDS = (Occasion.GUARD_ASK, Occasion.GUARD_DENY)
 STATED_SHARE = 0.9
@@ -38,9 +39,12 @@ REVERTED_SHARE, KEPT_SHARE = 0.8, 0.8
 """The share of an edit's new lines that a later edit takes out, or that still stand at the end."""
 RESTORED_SHARE = 0.6
 """The share of the old lines that come back; lines that are replaced by others were changed, not taken back."""
-RESTORING = re.compile(r"\bgit (?:checkout (?!-b)|restore |revert\b|stash\b|reset --hard)|(?:\A|[;&|] *)(?:rm|mv) ")
+RESTORING = re.compile(
+    r"\bgit (?:-C \S+ )?(?:checkout (?!-b)|restore |revert\b|stash\b|apply\b|reset --(?:hard|merge|keep)"
+    r"|switch .*(?:-f\b|--force|--discard))|(?:\A|[;&|] *)(?:rm|mv) "
+)
 """Commands that may take back an edit, so that nothing is claimed unless they name the file."""
-TAKES_BACK = re.compile(r"\bgit (?:checkout (?:\S+ )?-- |checkout |restore (?!--staged))[^;&|]*")
+TAKES_BACK = re.compile(r"(?:\A|[;&|(] *)git (?:checkout|restore(?! --staged)) ([^;&|)]*)", re.MULTILINE)
 WARNING_FORMS = (cues.REPLACEMENT, cues.NEEDS[0])
 """Forms in which a note says that a command is wrong; the other forms of needs say when it is right."""
 CONDITION = re.compile(
@@ -123,7 +127,7 @@ def _find_outcomes(telling: Telling, steps: Sequence[Observation]) -> Iterator[_
     later_steps = [step for step in heeding_steps if not (receipt.query and step.text.startswith(receipt.query))]
     yield from _find_obedience(memory, later_steps)
     if receipt.occasion == Occasion.EDIT:
-        yield from _find_fate_of_edit(telling, before, after)
+        yield from _find_fate_of_edit(telling, before, after, steps)
     yield from _find_mention(telling, before, heeding_steps)
 
 
@@ -213,12 +217,14 @@ def _find_obedience(memory: Memory, after: Sequence[Observation]) -> Iterator[_F
     warnings = [*_list_warned(memory.text)]
     recommendations = [*_list_recommended(memory)]
     for step in steps:
-        if any(_runs(step.command, command) for command in warnings):
+        if step.seen is ObservationKind.PROMPT:
+            # What the person asks for meanwhile the agent does for the person.
+            warnings = [command for command in warnings if command not in step.text]
+        elif any(_runs(step.command, command) for command in warnings):
             yield _Finding(OutcomeKind.IGNORED, step)
             return
     for step in steps:
         if step.seen is ObservationKind.PROMPT:
-            # What the person asks for meanwhile the agent does for the person.
             recommendations = [command for command in recommendations if command not in step.text]
         elif any(_runs(step.command, command) for command in recommendations):
             yield _Finding(OutcomeKind.OBEYED, step)
@@ -272,11 +278,11 @@ def _runs(line: str, command: str) -> bool:
 
 
 def _find_fate_of_edit(
-    telling: Telling, before: Sequence[Observation], after: Sequence[Observation]
+    telling: Telling, before: Sequence[Observation], after: Sequence[Observation], steps: Sequence[Observation]
 ) -> Iterator[_Finding]:
     """Find whether the edit that the memory was told about was taken back, or stayed until the end."""
     paths = telling.receipt.query.split(", ")
-    position, edit = _find_told_edit(paths, before, after)
+    edit = _find_told_edit(paths, before, after)
     if edit is None:
         return
     new_lines, old_lines = _read_lines(edit.diff, "+"), _read_lines(edit.diff, "-")
@@ -284,8 +290,9 @@ def _find_fate_of_edit(
     if not standing_lines:
         return
     remaining_lines = set(standing_lines)
-    for step in after[position + 1 :]:
-        if step.command and RESTORING.search(step.command):
+    # Also those of subagents, who work in the same tree.
+    for step in steps[next(at for at, step in enumerate(steps) if step is edit) + 1 :]:
+        if step.command and _may_restore(step.command, edit.file):
             if _restores(step, edit.file):
                 yield _Finding(OutcomeKind.UNDONE, step)
             # Whether such a command reached the file is not clear.
@@ -304,17 +311,15 @@ def _find_fate_of_edit(
 
 def _find_told_edit(
     paths: Sequence[str], before: Sequence[Observation], after: Sequence[Observation]
-) -> tuple[int, Observation | None]:
-    """Return the edit that follows the telling, else the one just before it, and its position in the steps after."""
-    for position, step in enumerate(after):
+) -> Observation | None:
+    """Return the edit that follows the telling, else the one just before it."""
+    for step in after:
         if step.seen is ObservationKind.PROMPT:
             break
         if step.diff and not step.failed and _is_one_of(step.file, paths):
-            return position, step
+            return step
     last = before[-1] if before else None
-    if last is not None and last.diff and not last.failed and _is_one_of(last.file, paths):
-        return -1, last
-    return -1, None
+    return last if last is not None and last.diff and not last.failed and _is_one_of(last.file, paths) else None
 
 
 def _is_one_of(file: str, paths: Sequence[str]) -> bool:
@@ -333,10 +338,16 @@ def _comes_back(old_lines: set[str], later_new_lines: set[str]) -> bool:
     return len(old_lines & later_new_lines) >= RESTORED_SHARE * len(old_lines)
 
 
+def _may_restore(command: str, file: str) -> bool:
+    """Whether a command may take back an edit of a file, or change the file in another way than an edit does."""
+    return bool(RESTORING.search(command)) or any(_is_one_of(file, [name]) for name in find_edited_files(command))
+
+
 def _restores(step: Observation, file: str) -> bool:
     """Whether a command takes back all changes of a file that it names."""
-    name = PurePath(file).name
-    return not step.failed and any(name in match[0] for match in TAKES_BACK.finditer(step.command))
+    words = (word for match in TAKES_BACK.finditer(step.command) for word in match[1].split())
+    names = [PurePath(word.strip("'\"")).as_posix() for word in words]
+    return not step.failed and _is_one_of(file, names)
 
 
 def _find_mention(telling: Telling, before: Sequence[Observation], after: Sequence[Observation]) -> Iterator[_Finding]:
