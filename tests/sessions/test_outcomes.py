@@ -120,6 +120,14 @@ def test_a_failure_is_resolved_if_the_command_passes_and_recurs_if_the_error_doe
     assert judge_kind(telling, failure, again, run(9, "make test", "ok")) == (OutcomeKind.RECURRED, "step8")
 
 
+def test_a_failure_that_comes_again_after_the_command_passed_is_not_called_resolved() -> None:
+    telling = make_telling(FIX, Occasion.FAILURE, ERROR, Kind.FIX)
+    failure, success = run(4, "make test", ERROR, failed=True), run(8, "make test", "ok")
+
+    assert judge(telling, failure, success, run(9, "make test", ERROR, failed=True)).kind is OutcomeKind.UNKNOWN
+    assert judge(telling, failure, success, run(9, "make test", "1 failed", failed=True)).kind is OutcomeKind.RESOLVED
+
+
 @pytest.mark.parametrize("error", ["connect ECONNREFUSED 127.0.0.1:5432", "E   KeyError: 'STRIPE_KEY'"])
 def test_an_error_of_two_words_is_resolved_or_recurs_too(error: str) -> None:
     telling = make_telling(f"{error}: start it with make db-up", Occasion.FAILURE, error, Kind.FIX)

@@ -182,13 +182,17 @@ def _find_recurrence(
     # What a run that passes prints as well was not what failed.
     if any(_has_error(error, run.step.output.splitlines()) for run in passing_runs):
         return
+    success = None
     for run in list_runs(after):
         if run.has_failed and _has_error(error, cues.find_error_lines(run.step.output)):
-            yield _Finding(OutcomeKind.RECURRED, run.step)
+            # After a success it may have another cause.
+            if success is None:
+                yield _Finding(OutcomeKind.RECURRED, run.step)
             return
         if not run.has_failed and _is_same_run(run, failure) and not IN_BACKGROUND.search(run.step.output):
-            yield _Finding(OutcomeKind.RESOLVED, run.step)
-            return
+            success = success or run.step
+    if success:
+        yield _Finding(OutcomeKind.RESOLVED, success)
 
 
 def _has_error(error: str, lines: Sequence[str]) -> bool:
