@@ -160,6 +160,13 @@ def test_the_week_is_told_in_sentences(week: Week, clock: Clock) -> None:
         "Agents got 1 memory in 1 session.",
         "1 memory was learned.",
     )
+    week.remember(FACT, Kind.FACT)
+    week.mind.recall(ABOUT)
+    assert week.mind.history.week().sentences == (
+        "Agents got 1 memory in 1 session.",
+        "1 question found memories.",
+        "2 memories were learned.",
+    )
     assert week.mind.maintenance.status().week == week.mind.history.week().sentences
     clock.advance(days=9)
     assert week.mind.history.week().sentences == ()

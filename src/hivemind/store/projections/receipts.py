@@ -191,9 +191,10 @@ def summarise_sessions(db: Database) -> list[Spent]:
 
 
 def summarise_since(db: Database, sight: Visibility, since: Timestamp, actor: str = "") -> Row:
-    """Sessions reached, memories shown, edits, commands and failures with notes, guards, questions and warnings."""
+    """Sessions reached, memories in them, edits, commands and failures with notes, guards, questions and warnings."""
     return db.execute(
-        "SELECT count(DISTINCT CASE WHEN r.session_id <> '' THEN r.session_id END), count(DISTINCT r.memory_id),"
+        "SELECT count(DISTINCT CASE WHEN r.session_id <> '' THEN r.session_id END),"
+        " count(DISTINCT CASE WHEN r.session_id <> '' THEN r.memory_id END),"
         f" count(DISTINCT CASE WHEN r.occasion = '{Occasion.EDIT}' THEN r.id END),"
         f" count(DISTINCT CASE WHEN r.occasion = '{Occasion.COMMAND}' THEN r.id END),"
         f" count(DISTINCT CASE WHEN r.occasion = '{Occasion.FAILURE}' THEN r.id END),"
