@@ -89,6 +89,9 @@ def test_percent_signs_in_patterns_and_remainders_are_left_alone(conn: Reader) -
         (NEAREST, [], "uses 1 and there are 0 supplied"),
         ("SELECT :a", {"b": 1}, "there is no value for the parameter :a"),
         ("SELECT %s", {"b": 1}, "has no name"),
+        ("SELECT ?", [10**30], "too big"),
+        ("SELECT ?", ["\ud83d"], "surrogates not allowed"),
+        (5, [], "must be text, not int"),
     ],
 )
 def test_wrong_parameters_are_explained(conn: Reader, statement: str, values: object, said: str) -> None:

@@ -22,7 +22,7 @@ from hivemind.model.codec import unpack_content
 from hivemind.store.database import Closeable, Row
 from hivemind.store.sqlite import Sqlite, raise_store_errors
 from hivemind.store.store import FILE
-from hivemind.text.clean import first_line
+from hivemind.text.clean import check_text, first_line
 
 TRUST = "CASE trust WHEN 3 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END"
 
@@ -176,7 +176,7 @@ class Reader(Closeable):
             rows = tuple(cursor.execute(statement.sql, bindings))
         except (apsw.AuthError, apsw.ReadOnlyError):
             raise Refused(READ_ONLY_MESSAGE) from None
-        except (apsw.SQLError, apsw.BindingsError) as error:
+        except (apsw.SQLError, apsw.BindingsError, OverflowError, UnicodeEncodeError) as error:
             # Writing to a view fails before the authorizer is asked.
             if "cannot modify" in str(error):
                 raise Refused(READ_ONLY_MESSAGE) from None
@@ -221,7 +221,7 @@ def _authorize(
 
 def parse_statement(sql: str) -> SqlStatement:
     """Read ``%s`` as ``?``, ``%(name)s`` as ``:name`` and ``%%`` as ``%``; text and comments stay as they are."""
-    tokens = {token[0].strip('"`[]').lower() for token in TOKEN.finditer(sql)}
+    tokens = {token[0].strip('"`[]').lower() for token in TOKEN.finditer(check_text(sql, "the statement"))}
     return SqlStatement(sql=TOKEN.sub(_replace_placeholder, sql), reads_vectors=VECTOR_COLUMN in tokens)
 
 
