@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -122,21 +123,14 @@ class PageRequest:
         """The query parameter that keeps other repositories included, if they are."""
         return {"everywhere": "1"} if self.everywhere else {}
 
-    def make_memory_url(self, memory: Memory) -> str:
-        """Return the URL of a memory's page."""
-        return f"/memory/{memory.id}" + self._make_everywhere_query(memory.repo)
-
-    def make_session_url(self, session: Session) -> str:
-        """Return the URL of a session's page."""
-        return f"/session/{session.id}" + self._make_everywhere_query(session.repo)
+    def make_url(self, folder: str, item: Memory | Session) -> str:
+        """Return the URL of the page of a memory or session."""
+        return f"/{folder}/{item.id}" + ("?everywhere=1" if self.mind.checkout.is_elsewhere(item.repo) else "")
 
     def make_step_url(self, hit: SessionHit, event: str) -> str:
         """Return the URL of a step on the page of a hit's session; a long session has several."""
         across = {"everywhere": "1"} if self.mind.checkout.is_elsewhere(hit.repo) else {}
         return f"/session/{hit.session_id}?{urlencode({**across, 'step': event})}#step-{event}"
-
-    def _make_everywhere_query(self, repo: str) -> str:
-        return "?everywhere=1" if self.mind.checkout.is_elsewhere(repo) else ""
 
     def read_path(self, name: str) -> str:
         """Return a part of the path."""
@@ -162,8 +156,8 @@ class PageRequest:
             "mind": self.mind,
             "asked": self.query,
             "Right": Right,
-            "memory_url": self.make_memory_url,
-            "session_url": self.make_session_url,
+            "memory_url": partial(self.make_url, "memory"),
+            "session_url": partial(self.make_url, "session"),
             "session_step_url": self.make_step_url,
             "path": self.http.url.path,
             "across": self.everywhere,

@@ -419,10 +419,7 @@ def _show_mentions(mentions: Mentions) -> None:
         output.print_heading(
             f"{count:,} in quarantine" if sort is MentionSort.QUARANTINE else plural(count, sort.value)
         )
-        rows = [
-            [_format_id(mention), format_date(mention.at), _format_place(mention), _format_excerpt(mention)]
-            for mention in group[:MAX_MENTIONS_SHOWN]
-        ]
+        rows = list(map(_describe_mention, group[:MAX_MENTIONS_SHOWN]))
         output.print_table(["id", "when", "repository", "text"], rows)
         if len(group) > MAX_MENTIONS_SHOWN:
             output.note(f"and {len(group) - MAX_MENTIONS_SHOWN:,} more; --json lists all")
@@ -432,22 +429,16 @@ def _show_mentions(mentions: Mentions) -> None:
     output.note(f"All repositories of this store were searched. {entries} can be erased.{remark}")
 
 
-def _format_excerpt(mention: Mention) -> str:
-    return f"{mention.excerpt} ({mention.stays})" if mention.stays else mention.excerpt
-
-
-def _format_place(mention: Mention) -> str:
-    is_memory = mention.sort in (MentionSort.MEMORY, MentionSort.VERSION, MentionSort.TRACE)
-    return mention.repo or ("everywhere" if is_memory else "")
-
-
-def _format_id(mention: Mention) -> str:
+def _describe_mention(mention: Mention) -> list[str]:
+    """Return the id, date, repository and text of what contains a name."""
+    mention_id, place = mention.id[:ENTRY_ID_LENGTH], mention.repo
     match mention.sort:
         case MentionSort.BACKUP | MentionSort.QUARANTINE | MentionSort.SESSION:
-            return mention.id
+            mention_id = mention.id
         case MentionSort.MEMORY | MentionSort.VERSION | MentionSort.TRACE:
-            return shorten_id(mention.id)
-    return mention.id[:ENTRY_ID_LENGTH]
+            mention_id, place = shorten_id(mention.id), mention.repo or "everywhere"
+    text = f"{mention.excerpt} ({mention.stays})" if mention.stays else mention.excerpt
+    return [mention_id, format_date(mention.at), place, text]
 
 
 def _show_receipt(receipt: Erasure, *, is_done_here: bool) -> None:
