@@ -40,6 +40,10 @@ def join_sides(db: Database, hits: Iterable[Hit], query: Query) -> Iterator[Hit]
         if hit.memory.id in yielded_ids or not crowded_ids.isdisjoint(_list_opponents(hit.memory)):
             continue
         sides = _load_sides(db, hit.memory, query, most_others)
+        if not sides:
+            yielded_ids.add(hit.memory.id)
+            yield hit
+            continue
         group = [hit, *(_make_side(memory, hit, query) for memory in sides if memory.id not in yielded_ids)]
         ids = [member.memory.id for member in group]
         yielded_ids.update(ids)

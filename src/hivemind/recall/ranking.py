@@ -3,8 +3,10 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from heapq import nlargest
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from hivemind.model.dataclass import dataclass
@@ -16,7 +18,7 @@ from hivemind.model.scope import label_other_repository
 from hivemind.model.timestamps import find_time_window, format_date
 from hivemind.recall.candidates import PASTED_CHARACTERS, Candidate, measure_word_shares
 from hivemind.recall.confidence import SURE, measure_confidence, repeat_rare_words
-from hivemind.store.database import Database, PassageHit
+from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
 from hivemind.text.search_terms import SHORTEST_STEM, extract_phrases, extract_terms, is_beyond_latin
@@ -64,8 +66,6 @@ SYMBOLS = str.maketrans("", "", "(){}[];=<>_")
 IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\(|::|\.\w+\(|\w/\w+\.\w")
 """What only code, paths and messages of programs contain."""
 
-Window = tuple[str, str] | None
-"""The start and end of the time that a question names, if it names one."""
 Factor = tuple[str, float, str]
 """The name of a factor, the factor and its reason."""
 
@@ -135,15 +135,20 @@ def rank(
     # While others have a vector, a passage without one counts by its words; by the rest of its score it would be last.
     has_vectors = any(candidate.meaning is not None for candidate in candidates)
     counted_terms = terms if has_vectors else []
-    places = [
-        _score(of_memory, most_words, weight, penalty, lifts, query, window, counted_terms, reputations.get(memory_id))
-        for memory_id, of_memory in passages.items()
-    ]
+    # Hundreds of memories have the same few lists.
+    list_factors = cache(partial(_list_factors, query))
+    places = []
+    for memory_id, of_memory in passages.items():
+        passage = of_memory[0].passage
+        is_in_window = window is not None and window[0] <= passage.revised_at <= window[1]
+        level = reputations[memory_id].level if memory_id in reputations else 0
+        factors = list_factors(passage.trust, passage.kind, passage.repo, is_in_window, level)
+        places.append(_score(of_memory, most_words, weight, penalty, lifts, counted_terms, factors))
     # Sorting is stable, so the newer of two equal scores stays first.
-    places.sort(key=lambda place: place.candidate.passage.revised_at, reverse=True)
+    places.sort(key=attrgetter("candidate.passage.revised_at"), reverse=True)
     if lifts:
         places = _keep_best_first(places)
-    return sorted(places, key=lambda place: -place.score)
+    return sorted(places, key=attrgetter("score"), reverse=True)
 
 
 def load_hits(
@@ -274,35 +279,33 @@ def _score(
     weight: float,
     penalty: float,
     lifts: Mapping[int, float],
-    query: Query,
-    window: Window,
     terms: list[str],
-    reputation: Reputation | None,
+    factors: list[Factor],
 ) -> Ranked:
     """Score a memory by those of its passages that were found."""
     # Most memories have one passage, and this runs for every candidate.
     if len(passages) == 1:
         best = passages[0]
-        words, meaning = best.passage.score, best.meaning
+        words, meaning, penalty = best.passage.score, best.meaning, 0.0
     else:
         best = max(passages, key=lambda place: _fit(place, most_words, weight))
         best_scores = nlargest(WORD_PASSAGES, (candidate.passage.score for candidate in passages))
         words = sum(best_scores) / len(best_scores)
         meaning = max((candidate.meaning for candidate in passages if candidate.meaning is not None), default=None)
+        penalty *= math.log(min(len(passages), MOST_PENALISED))
     words /= most_words
     lift = lifts.get(best.passage.memory, 0.0)
-    score = weight * words - penalty * math.log(min(len(passages), MOST_PENALISED))
+    score = weight * words - penalty
     if meaning is not None:
         lift *= (1 - weight) / (SAME_COSINE - UNRELATED_COSINE)
         score += (1 - weight) * _rescale(meaning) + lift
     else:
         score += (1 - weight) * next(measure_word_shares(terms, [best]))
-    factors = _list_factors(best.passage, query, window, reputation)
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
         for _, factor, _ in factors:
             score, lift = score * factor, lift * factor
-    return Ranked(best, round(score, 4), words, meaning, round(lift, 4), factors)
+    return Ranked(best, round(score, 4), words, meaning, round(lift, 4) if lift else 0.0, factors)
 
 
 def _measure_lifts(candidates: Sequence[Candidate]) -> dict[int, float]:
@@ -354,17 +357,16 @@ def _rescale(cosine: float) -> float:
     return (cosine - UNRELATED_COSINE) / (SAME_COSINE - UNRELATED_COSINE)
 
 
-def _list_factors(passage: PassageHit, query: Query, window: Window, reputation: Reputation | None) -> list[Factor]:
-    """List what raises or lowers a memory's score besides its text."""
-    factors = [("trust", TRUST_FACTORS[passage.trust], TRUST_REASONS[passage.trust])]
-    if passage.kind in EPISODIC_KINDS and Kind.TRACE not in query.kinds:
+def _list_factors(query: Query, trust: int, kind: str, repo: str, is_in_window: bool, level: int) -> list[Factor]:
+    """List what raises or lowers a memory's score besides its text; ``level`` is that of its reputation."""
+    factors = [("trust", TRUST_FACTORS[trust], TRUST_REASONS[trust])]
+    if kind in EPISODIC_KINDS and Kind.TRACE not in query.kinds:
         factors.append(("kind", EPISODIC_FACTOR, "is about a single session"))
-    if window and window[0] <= passage.revised_at <= window[1]:
+    if is_in_window:
         factors.append(("time", TIME_FACTOR, "is from the time the question names"))
-    if passage.repo and any(query.sight.repos) and passage.repo not in query.sight.repos:
+    if repo and any(query.sight.repos) and repo not in query.sight.repos:
         factors.append(("place", ELSEWHERE_FACTOR, "was learned in another repository"))
-    if reputation and reputation.level:
-        level = reputation.level
+    if level:
         factors.append(("reputation", REPUTATION_FACTORS[level], REPUTATION_REASONS[level]))
     return factors
 
