@@ -1,5 +1,7 @@
 """A process that answers many hooks keeps the connection to a store for its next answer."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,15 +47,21 @@ def test_a_kept_connection_reads_what_others_wrote_and_waits_as_long_as_a_new_on
         assert db.execute("SELECT text FROM notes") == [("new",)]
 
 
-def test_a_connection_to_a_file_that_was_replaced_is_not_used(file: Path) -> None:
+def test_a_connection_to_a_file_that_was_replaced_is_not_used_and_leaves_the_new_log_alone(file: Path) -> None:
     old = Sqlite.open(file, IN_A_HURRY)
+    old.execute("INSERT INTO notes VALUES ('old')")
     old.close()
-    file.rename(file.with_name("old.db"))
-    with Sqlite.open(file) as other:
-        other.execute("CREATE TABLE others (text TEXT)")
+    for name in (file.name, f"{file.name}-wal", f"{file.name}-shm"):
+        file.with_name(name).rename(file.with_name(f"old {name}"))
+    # As another process has it: SQLite in this one knows which of its connections share a file.
+    fill = "import sqlite3, sys, os; db = sqlite3.connect(sys.argv[1]); db.execute('PRAGMA journal_mode = WAL');"
+    fill += "db.execute('CREATE TABLE others (text TEXT)'); db.commit(); os._exit(0)"
+    subprocess.run([sys.executable, "-c", fill, str(file)], check=True)
+    log = file.with_name(f"{file.name}-wal").read_bytes()
 
     with Sqlite.open(file, IN_A_HURRY) as db:
         assert db.connection is not old.connection
+        assert file.with_name(f"{file.name}-wal").read_bytes() == log != b""
         assert db.value("SELECT name FROM sqlite_schema") == "others"
 
 
