@@ -48,6 +48,8 @@ class Part(StrEnum):
     REQUEST = "request"
     """What the task became."""
     CONCLUSION = "conclusion"
+    REPLY = "reply"
+    """What the agent said at the end of a turn, in its own words; no reader of a digest is shown it."""
     CHANGE = "change"
     """A changed file, with the symbols in it."""
     COMMIT = "commit"

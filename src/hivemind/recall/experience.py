@@ -27,15 +27,19 @@ if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
     from hivemind.embedding.semantic_index import SemanticIndex
 
-CERTAIN = 1.48
-"""How far a conclusion must stand out to be told unasked; 97 of 100 prompts that nothing concerns stay below it on the
+CERTAIN = 1.63
+"""How far a conclusion must stand out to be told unasked; 98 of 100 prompts that nothing concerns stay below it on the
 development part."""
-SURER = 0.2
+SURER = 0.1
 """How much further where only an agent said it."""
 CLOSE_TO_BEST, FIRST_SHARE = 0.25, 0.6
 """How far the second session may be behind the first, and the first one's share of the room."""
 LINE_CHARACTERS, ABOUT_CHARACTERS, SUMMARY_CHARACTERS = 350, 120, 600
-"""Of a conclusion that is shown, of what it rules on, and of a summary that the person confirmed."""
+"""Of a conclusion or reply that is shown, of what it rules on, and of a summary that the person confirmed."""
+EXCERPT_CHARACTERS = 320
+"""Of a passage that is shown: enough to tell whether the session is worth opening."""
+BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)|(?<=\n)\s*\n")
+"""Padding inside a line, and empty lines."""
 REPETITION = 0.6
 """The share of a conclusion's words in a better one from which on it says nothing more."""
 SHORT_RULING = 8
@@ -75,7 +79,7 @@ def find_for_prompt(
     untold = tuple(
         each
         for each in everything.conclusions
-        if each.session_id not in told_sessions and each.line.part is Part.CONCLUSION
+        if each.session_id not in told_sessions and each.line.part in (Part.CONCLUSION, Part.REPLY)
     )
     experience = replace(everything, conclusions=untold)
     certainty = experience.measure_certainty()
@@ -118,7 +122,7 @@ def _keep_full(hits: Iterable[SessionHit]) -> list[SessionHit]:
 def make_hit(query: Query, experience: Experience, session_id: str, max_tokens: int) -> SessionHit:
     """Make the hit of a session: its conclusions that fit, best first, and the passage by which it was found."""
     conclusions = experience.of(session_id)
-    lines = fit_lines((conclusion.line for conclusion in conclusions), max_tokens)
+    lines = fit_lines((conclusion.line for conclusion in conclusions), max_tokens, extract_terms(query.text))
     passage = (experience.passages or {})[session_id]
     return SessionHit(
         session_id=passage.session_id, observation=passage.observation, agent=passage.agent, repo=passage.repo,
@@ -129,10 +133,10 @@ def make_hit(query: Query, experience: Experience, session_id: str, max_tokens: 
     )  # fmt: skip
 
 
-def fit_lines(lines: Iterable[DigestLine], max_tokens: int) -> tuple[DigestLine, ...]:
+def fit_lines(lines: Iterable[DigestLine], max_tokens: int, terms: Sequence[str] = ()) -> tuple[DigestLine, ...]:
     """Return the lines that fit; one that is too long is cut, unless too little of it would be left."""
     selection: list[DigestLine] = []
-    for line in map(shorten, lines):
+    for line in (shorten(line, terms) for line in lines):
         if any(measure_share(extract_terms(line.text), better.text) >= REPETITION for better in selection):
             continue
         fitting = line if _count_line_tokens(line) <= max_tokens else _cut_line(line, max_tokens)
@@ -148,11 +152,31 @@ def _cut_line(line: DigestLine, max_tokens: int) -> DigestLine | None:
     return replace(bare, text=cut_between_words(bare.text, room)) if room >= SHORTEST_CUT else None
 
 
-def shorten(line: DigestLine) -> DigestLine:
-    """Return a line as it is shown: cut, and with what it rules on only where it says little by itself."""
+def shorten(line: DigestLine, terms: Sequence[str] = ()) -> DigestLine:
+    """Return a line as it is shown: cut, and with what it rules on only where it says little by itself.
+
+    Of a reply, it is the part that has the most of the terms.
+    """
+    if line.part is Part.REPLY:
+        return replace(line, text=cut_excerpt(line.text, terms, LINE_CHARACTERS))
     longest = SUMMARY_CHARACTERS if line.is_summary else LINE_CHARACTERS
     about = line.about if len(extract_terms(line.text)) < SHORT_RULING else ""
     return replace(line, text=cut_between_words(line.text, longest), about=cut_between_words(about, ABOUT_CHARACTERS))
+
+
+def cut_excerpt(text: str, terms: Sequence[str], longest: int = EXCERPT_CHARACTERS) -> str:
+    """Return the part of a passage that has the most of the terms, cut between words."""
+    text = BLANKS.sub(lambda blank: "" if "\n" in blank[0] else " ", text)
+    if len(text) <= longest:
+        return text
+    lower_text = text.lower()
+    # Windows that overlap by half, so that no sentence is cut in two in each of them.
+    starts = range(0, len(text) - longest // 2, longest // 2)
+    best = max(starts, key=lambda start: sum(term in lower_text[start : start + longest] for term in terms))
+    first = 0 if best == 0 else text.find(" ", best) + 1
+    last = len(text) if first + longest >= len(text) else text.rfind(" ", first, first + longest)
+    excerpt = text[first : last if last > first else first + longest].strip()
+    return f"{'… ' if first else ''}{excerpt}{' …' if last < len(text) else ''}"
 
 
 def _count_line_tokens(line: DigestLine) -> int:
@@ -181,7 +205,8 @@ def _measure_overlap(text: str, other: str) -> float:
 
 
 def _join_texts(lines: Iterable[DigestLine]) -> str:
-    return " ".join(line.text for line in lines)
+    """Join conclusions; a reply says too much beside them."""
+    return " ".join(line.text for line in lines if line.part is not Part.REPLY)
 
 
 def _find_amendment(
@@ -189,6 +214,8 @@ def _find_amendment(
 ) -> SessionHit | None:
     """Find the newest session that changed what a session concluded: about the same, later, and in such words."""
     text = _join_texts(hit.conclusions)[:TASK_CHARACTERS]
+    if not text:
+        return None
     similar = replace(query, text=text)
     cosines = meaning.compare_sessions(db, similar)
     passages = session_passages.read_visible(db, similar, cosines)
@@ -203,7 +230,8 @@ def _find_amendment(
         (line.at, passage, line)
         for session_id, (cosine, passage) in later.items()
         for line in lines.get(session_id, ())
-        if AMENDS.search(line.text)
+        if line.part is Part.CONCLUSION
+        and AMENDS.search(line.text)
         and (share := _measure_overlap(line.text, text)) >= SHARED_WORDS
         and cosine + share >= SAME_SUBJECT
     ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from hivemind.model.digest import DigestLine
+from hivemind.model.digest import DigestLine, Part
 from hivemind.model.recall import Query
 from hivemind.model.session import ObservationKind
 from hivemind.store.database import Database
@@ -33,7 +33,7 @@ BEFORE, AFTER = 2, 1
 """Messages around a conclusion that belong to it: what was asked, what was proposed, and the answer to it."""
 CLOSEST = 3
 """The passages of a session whose closeness counts for the session as a whole."""
-READ_LINES = 16
+READ_LINES = 10
 """Conclusions of a session whose surroundings are searched for the question's words: those closest in meaning."""
 MOST_TERMS = 60
 TASK_CHARACTERS = 600
@@ -46,8 +46,9 @@ LENGTH_WEIGHT, SHORT_TALK = 0.08, 9
 SUMMARY_BONUS = 0.2
 """Added to a summary that the person confirmed, among the conclusions of one session."""
 
-ENOUGH_SHARED = 4.2
-"""What shared words must say, counted in words that stand in no other passage: five rare ones, or many common ones."""
+ENOUGH_SHARED = 3.0
+"""What words shared with one passage must say, counted in words that no passage has: four rare ones, or many common
+ones."""
 LEAD_ALONE = 0.3
 """The lead of sessions beside which there is no other; the usual one of sessions that deal with a question."""
 TOLD_SESSIONS = 2
@@ -61,8 +62,6 @@ class Conclusion:
     session_id: str
     line: DigestLine
     score: float
-    shared_weight: float = 0.0
-    """How much the words say that it shares with the question: a few rare ones, or many common ones."""
     closeness: float = 0.0
     """How close it is by itself, in meaning and words."""
 
@@ -80,6 +79,12 @@ class Experience:
     passages: Mapping[str, SessionPassage] | None = None
     replies: Mapping[str, tuple[float, TalkPassage]] = field(default_factory=dict)
     """Of each session the reply closest in meaning, and how close it is in meaning and words; none without a model."""
+    shared_weight: float = 0.0
+    """How much the words say that one passage shares with the question: a few rare ones, or many common ones."""
+
+    def leave_out(self, *parts: Part) -> "Experience":
+        """Return it without the lines of these parts of a digest."""
+        return replace(self, conclusions=tuple(each for each in self.conclusions if each.line.part not in parts))
 
     def list_sessions(self) -> list[str]:
         """List the sessions, best first."""
@@ -92,14 +97,14 @@ class Experience:
     def measure_certainty(self) -> float:
         """Return how far the best conclusion stands out: its score, and its lead over sessions that are not told.
 
-        Prompts that share only a few common words with it, such as "commit this", count for less.
+        Prompts that share only a few common words with any passage, such as "commit this", count for less.
         """
         best = [self.get_best_score(session_id) for session_id in self.list_sessions()]
         if not best:
             return 0.0
         others = best[TOLD_SESSIONS:]
         lead = best[0] - sum(others) / len(others) if others else LEAD_ALONE
-        return (best[0] + lead) * min(1.0, self.conclusions[0].shared_weight / ENOUGH_SHARED)
+        return (best[0] + lead) * min(1.0, self.shared_weight / ENOUGH_SHARED)
 
     def get_best_score(self, session_id: str) -> float:
         """Return the best score of a session."""
@@ -128,9 +133,14 @@ def find_experience(
         of_replies = [rating for rating in ratings if rating[0].seen is ObservationKind.REPLY]
         reply, cosine = max(of_replies, key=lambda rating: rating[1], default=(None, 0.0))
         if reply and cosine > 0:
-            shared_weight = sum(map(weights.__getitem__, find_shared(weights, reply.text)))
-            replies[session_id] = cosine + shared_weight / (sum(weights.values()) or 1.0), reply
-    return Experience(tuple(sorted(conclusions, key=lambda each: -each.score)), best_passages, replies)
+            replies[session_id] = cosine + _sum_shared(weights, reply.text) / (sum(weights.values()) or 1.0), reply
+    shared_weights = (_sum_shared(weights, passage.text) for passage in best_passages.values())
+    return Experience(
+        tuple(sorted(conclusions, key=lambda each: -each.score)),
+        best_passages,
+        replies,
+        max(shared_weights, default=0.0),
+    )
 
 
 def _pick_passages(
@@ -155,6 +165,11 @@ def _weigh_terms(db: Database, query: Query) -> dict[str, float]:
     counts = db.index.count_session_passages(terms)
     total = session_passages.count_roughly(db) + 1
     return {term: math.log(1 + total / (1 + counts[term])) / math.log(1 + total) for term in terms}
+
+
+def _sum_shared(weights: Mapping[str, float], text: str) -> float:
+    """Return how much the words of the question say that a text has."""
+    return sum(map(weights.__getitem__, find_shared(weights, text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,20 +213,24 @@ def _rate(session_id: str, lines: Sequence[DigestLine], talk: Talk, weights: Map
     """Rate the conclusions of a session: how close they, the messages around them and the whole session are."""
     by_meaning: list[tuple[float, DigestLine]] = []
     for line in lines:
-        around = [talk.closeness[passage.observation] for passage in talk.find_around(line.event)]
-        own = talk.closeness.get(line.event, 0.0)
-        by_meaning.append((OWN_WEIGHT * own + max([own, *around]) + sum(talk.closest), line))
+        cosines = [talk.closeness[passage.observation] for passage in talk.find_around(line.event)]
+        own_cosine = talk.closeness.get(line.event, 0.0)
+        by_meaning.append((OWN_WEIGHT * own_cosine + max([own_cosine, *cosines]) + sum(talk.closest), line))
     by_meaning.sort(key=lambda rating: -rating[0])
     whole = sum(weights.values()) or 1.0
     chance = LENGTH_WEIGHT * math.log2(max(1.0, sum(map(len, talk.messages)) / SHORT_TALK))
     conclusions: list[Conclusion] = []
+    terms_by_key: dict[int, list[str]] = {}
     for closeness, line in by_meaning[:READ_LINES]:
-        own_text = f"{line.text}\n{line.about}"
-        around_text = "\n".join([own_text, *(passage.text for passage in talk.find_around(line.event))])
-        own, shared_weight = (
-            sum(map(weights.__getitem__, find_shared(weights, text))) for text in (own_text, around_text)
-        )
-        score = (closeness + (shared_weight + OWN_WORDS_WEIGHT * own) / whole) / 2 - chance
+        own_terms = find_shared(weights, f"{line.text}\n{line.about}")
+        terms = set(own_terms)
+        for passage in talk.find_around(line.event):
+            # Messages stand around several lines.
+            if passage.key not in terms_by_key:
+                terms_by_key[passage.key] = find_shared(weights, passage.text)
+            terms.update(terms_by_key[passage.key])
+        own, around = (sum(map(weights.__getitem__, each)) for each in (own_terms, terms))
+        score = (closeness + (around + OWN_WORDS_WEIGHT * own) / whole) / 2 - chance
         own_closeness = talk.closeness.get(line.event, 0.0) + own / whole
-        conclusions.append(Conclusion(session_id, line, score, shared_weight, own_closeness))
+        conclusions.append(Conclusion(session_id, line, score, own_closeness))
     return conclusions

@@ -1,18 +1,17 @@
 """Search past sessions: what people asked, what agents answered, which commands failed and which files were edited."""
 
-import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hivemind.model.digest import DigestLine
+from hivemind.model.digest import DigestLine, Part
 from hivemind.model.ids import SessionId
 from hivemind.model.recall import Query, Recall, SessionHit
 from hivemind.model.scope import label_other_repository
 from hivemind.model.session import ObservationKind
 from hivemind.recall import experience
-from hivemind.recall.experience import REPETITION
+from hivemind.recall.experience import REPETITION, cut_excerpt
 from hivemind.recall.rendering import count_tokens, fit_extras, render, render_session_entry
 from hivemind.recall.session_ranking import Experience, find_experience
 from hivemind.store.database import Database
@@ -37,17 +36,13 @@ SURE_COSINE, SURE_TERMS = 0.39, 0.5
 """A passage is to the point from this cosine or this share of the question's terms on; lab/notes/ranking.md."""
 NEAR_COSINE, NEAR_TERMS = 0.23, 0.25
 """It is near from these on; the cosine is where the curve of confidence has 0.1 if it has 0.5 at the one above."""
-EXCERPT_CHARACTERS = 320
-"""Of a passage that is shown: enough to tell whether the session is worth opening."""
-BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)|(?<=\n)\s*\n")
-"""Padding inside a line, and empty lines."""
 MOST_CLOSEST = 3
 """Sessions that are only close to a question, below those that are to the point."""
 REPLACED = (ObservationKind.PROMPT.value, ObservationKind.REPLY.value)
 """Passages in whose place the closest reply of their session is shown."""
-REPLY_CHARACTERS, REASON_CHARACTERS = 500, 160
+REPLY_CHARACTERS, REASON_CHARACTERS = 700, 160
 """Of the closest reply, and of the passage that matches where a list has conclusions beside it."""
-SESSION_TOKENS, AMENDMENT_TOKENS = 175, 400
+SESSION_TOKENS, AMENDMENT_TOKENS = 250, 400
 """For each session, in an answer whichever of them needs them; and for what amends another."""
 BEHIND = 0.2
 """How much closer the words of a session must be than those of the session before it, to be shown instead of them."""
@@ -84,7 +79,7 @@ def _find(
     passages = session_passages.read_visible(db, query, best_first)
     visible = [passages[key] for key in best_first if key in passages and passages[key].session_id not in excluded_ids]
     hits = list(islice(_make_hits(visible, query, scores, cosines), max(query.limit, FEWEST_READ)))
-    matches = Experience() if has_phrases else find_experience(db, query, meaning, excluded_ids)
+    matches = Experience() if has_phrases else find_experience(db, query, meaning, excluded_ids).leave_out(Part.REPLY)
     hits = _add_amendments(db, query, meaning, matches, hits, excluded_ids)[: query.limit]
     # A place in a ranking says nothing about how far it is to the point.
     sure, closest = [hit for hit in hits if hit.is_sure], [hit for hit in hits if not hit.is_sure]
@@ -247,18 +242,3 @@ def _describe(passage: SessionPassage) -> str:
     if passage.is_command:
         return "failed command" if passage.is_failed else "command"
     return "edited file"
-
-
-def cut_excerpt(text: str, terms: Sequence[str], longest: int = EXCERPT_CHARACTERS) -> str:
-    """Return the part of a passage that has the most of the terms, cut between words."""
-    text = BLANKS.sub(lambda blank: "" if "\n" in blank[0] else " ", text)
-    if len(text) <= longest:
-        return text
-    lower_text = text.lower()
-    # Windows that overlap by half, so that no sentence is cut in two in each of them.
-    starts = range(0, len(text) - longest // 2, longest // 2)
-    best = max(starts, key=lambda start: sum(term in lower_text[start : start + longest] for term in terms))
-    first = 0 if best == 0 else text.find(" ", best) + 1
-    last = len(text) if first + longest >= len(text) else text.rfind(" ", first, first + longest)
-    excerpt = text[first : last if last > first else first + longest].strip()
-    return f"{'… ' if first else ''}{excerpt}{' …' if last < len(text) else ''}"

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise, takewhile
+from itertools import pairwise, takewhile, zip_longest
 
 from hivemind.model.digest import DigestLine, Evidence, Part
 from hivemind.model.ids import EventId
@@ -158,6 +158,8 @@ LONGEST_LINE, LONGEST_ABOUT = 700, 240
 """Characters of a conclusion, and of what it rules on."""
 MOST_CONCLUSIONS, MOST_OWN = 30, 10
 """Of a session, the last ones; and of those, how many an agent said by itself."""
+MOST_REPLIES, LONGEST_REPLY = 30, 1_500
+"""The last ones of a session, and their characters."""
 REPETITION = 0.85
 """The share of a line's words in a later line, from which on it says nothing more."""
 OMISSION = " … "
@@ -174,7 +176,15 @@ def find_conclusions(steps: Sequence[Observation], talk: Sequence[Message], file
     )
     placed = _drop_repeated([replace(line, files=files.find(index)) for index, line in lines])
     own_lines = [line for line in placed if line.evidence is Evidence.AGENT][-MOST_OWN:]
-    return [line for line in placed if line.evidence is not Evidence.AGENT or line in own_lines][-MOST_CONCLUSIONS:]
+    conclusions = [line for line in placed if line.evidence is not Evidence.AGENT or line in own_lines]
+    conclusions = conclusions[-MOST_CONCLUSIONS:]
+    by_event = {line.event: line for line in conclusions}
+    replies = [
+        reply
+        for reply in _quote_replies(talk, origins)
+        if reply.event not in by_event or not _repeats(by_event[reply.event], reply)
+    ]
+    return [*conclusions, *replies[-MOST_REPLIES:]]
 
 
 class FilesByTurn:
@@ -316,6 +326,23 @@ def _find_restatements(talk: Sequence[Message], origins: WordOrigins) -> Iterato
             yield message.index, line
 
 
+def _quote_replies(talk: Sequence[Message], origins: WordOrigins) -> Iterator[DigestLine]:
+    """Yield the own words of each reply that ended a turn, unless it left a choice or the person objected to it."""
+    for message, following in zip_longest(talk, talk[1:]):
+        if message.is_persons or (following and (not following.is_persons or OBJECTION.match(following.text))):
+            continue
+        if _asks(message) and not _offers(message):
+            continue
+        own_words = [
+            s
+            for s in message.sentences
+            if not _is_question(s) and not PLAN.match(s) and not origins.is_foreign(s, message.index)
+        ]
+        if _says_enough(own_words):
+            line = _make_line(message.step, _join(own_words, message.sentences), Evidence.AGENT, longest=LONGEST_REPLY)
+            yield replace(line, part=Part.REPLY)
+
+
 def _list_rest_of_turn(talk: Sequence[Message], place: int) -> list[Message]:
     """List what the agent said after a message in the same turn."""
     return list(takewhile(lambda message: not message.is_persons, talk[place + 1 :]))
@@ -410,10 +437,12 @@ def _find_choices(choices: Iterable[Message], origins: WordOrigins) -> Iterator[
                 yield message.index, _make_line(message.step, answer, Evidence.CONFIRMED, question)
 
 
-def _make_line(step: Observation, text: str, evidence: Evidence, about: str = "") -> DigestLine:
+def _make_line(
+    step: Observation, text: str, evidence: Evidence, about: str = "", longest: int = LONGEST_LINE
+) -> DigestLine:
     return DigestLine(
         part=Part.CONCLUSION, evidence=evidence, event=EventId(step.source_id), at=step.at,
-        text=cut_between_words(_strip_emphasis(text), LONGEST_LINE), about=about,
+        text=cut_between_words(_strip_emphasis(text), longest), about=about,
     )  # fmt: skip
 
 

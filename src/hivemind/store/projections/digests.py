@@ -52,7 +52,7 @@ CREATE TABLE digests_wanted (session_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TABLE forgotten_conclusions (event TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 """
 COLUMNS = "l.session_id, l.part, l.evidence, l.event, l.at, l.text, l.about, l.is_summary, l.files"
-SPEAKING = tuple(part.value for part in (Part.CONCLUSION, Part.FIX, Part.DEAD_END))
+SPEAKING = tuple(part.value for part in (Part.CONCLUSION, Part.REPLY, Part.FIX, Part.DEAD_END))
 """Parts that tell something to another session."""
 NOT_FORGOTTEN = (
     f"(l.part NOT IN {SPEAKING} OR NOT EXISTS (SELECT 1 FROM forgotten_conclusions f WHERE f.event = l.event))"
