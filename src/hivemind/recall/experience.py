@@ -72,7 +72,7 @@ def find_for_prompt(
     db: Database, query: Query, meaning: "SemanticIndex", told_ids: Collection[str], excluded_ids: Container[str]
 ) -> tuple[SessionHit, ...]:
     """Return what sessions concluded about a prompt, if that is as good as certain: nobody asked."""
-    everything = find_experience(db, query, meaning, excluded_ids)
+    everything = find_experience(db, query, meaning, excluded_ids, with_replies=True)
     # What is left of a session that was told already says little more.
     told_sessions = {each.session_id for each in everything.conclusions if each.line.event in told_ids}
     # Failures quote the output of a tool, which may say anything; they are shown to whoever asks.

@@ -33,7 +33,7 @@ BEFORE, AFTER = 2, 1
 """Messages around a conclusion that belong to it: what was asked, what was proposed, and the answer to it."""
 CLOSEST = 3
 """The passages of a session whose closeness counts for the session as a whole."""
-READ_LINES = 10
+READ_LINES = 12
 """Conclusions of a session whose surroundings are searched for the question's words: those closest in meaning."""
 MOST_TERMS = 60
 TASK_CHARACTERS = 600
@@ -82,10 +82,6 @@ class Experience:
     shared_weight: float = 0.0
     """How much the words say that one passage shares with the question: a few rare ones, or many common ones."""
 
-    def leave_out(self, *parts: Part) -> "Experience":
-        """Return it without the lines of these parts of a digest."""
-        return replace(self, conclusions=tuple(each for each in self.conclusions if each.line.part not in parts))
-
     def list_sessions(self) -> list[str]:
         """List the sessions, best first."""
         return list(dict.fromkeys(conclusion.session_id for conclusion in self.conclusions))
@@ -112,9 +108,14 @@ class Experience:
 
 
 def find_experience(
-    db: Database, query: Query, meaning: "SemanticIndex | None", excluded_ids: Container[str] = ()
+    db: Database,
+    query: Query,
+    meaning: "SemanticIndex | None",
+    excluded_ids: Container[str] = (),
+    *,
+    with_replies: bool = False,
 ) -> Experience:
-    """Return what sessions that dealt with a question concluded; without a model, by words alone."""
+    """Return what sessions that dealt with a question concluded, and if wanted replied; without a model, by words."""
     if not query.fits_sessions or digests.is_empty(db):
         return Experience()
     query = replace(query, text=query.text[:TASK_CHARACTERS])
@@ -129,7 +130,8 @@ def find_experience(
     all_ratings = zip(passages, closeness, strict=True)
     for session_id, group in groupby(all_ratings, key=lambda rating: rating[0].session_id):
         ratings = [*group]
-        conclusions += _rate(session_id, lines[session_id], Talk.of(ratings), weights)
+        own_lines = [line for line in lines[session_id] if with_replies or line.part is not Part.REPLY]
+        conclusions += _rate(session_id, own_lines, Talk.of(ratings), weights)
         of_replies = [rating for rating in ratings if rating[0].seen is ObservationKind.REPLY]
         reply, cosine = max(of_replies, key=lambda rating: rating[1], default=(None, 0.0))
         if reply and cosine > 0:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hivemind.model.digest import DigestLine, Part
+from hivemind.model.digest import DigestLine
 from hivemind.model.ids import SessionId
 from hivemind.model.recall import Query, Recall, SessionHit
 from hivemind.model.scope import label_other_repository
@@ -40,9 +40,9 @@ MOST_CLOSEST = 3
 """Sessions that are only close to a question, below those that are to the point."""
 REPLACED = (ObservationKind.PROMPT.value, ObservationKind.REPLY.value)
 """Passages in whose place the closest reply of their session is shown."""
-REPLY_CHARACTERS, REASON_CHARACTERS = 700, 160
+REPLY_CHARACTERS, REASON_CHARACTERS = 500, 160
 """Of the closest reply, and of the passage that matches where a list has conclusions beside it."""
-SESSION_TOKENS, AMENDMENT_TOKENS = 250, 400
+SESSION_TOKENS, AMENDMENT_TOKENS = 175, 400
 """For each session, in an answer whichever of them needs them; and for what amends another."""
 BEHIND = 0.2
 """How much closer the words of a session must be than those of the session before it, to be shown instead of them."""
@@ -79,7 +79,7 @@ def _find(
     passages = session_passages.read_visible(db, query, best_first)
     visible = [passages[key] for key in best_first if key in passages and passages[key].session_id not in excluded_ids]
     hits = list(islice(_make_hits(visible, query, scores, cosines), max(query.limit, FEWEST_READ)))
-    matches = Experience() if has_phrases else find_experience(db, query, meaning, excluded_ids).leave_out(Part.REPLY)
+    matches = Experience() if has_phrases else find_experience(db, query, meaning, excluded_ids)
     hits = _add_amendments(db, query, meaning, matches, hits, excluded_ids)[: query.limit]
     # A place in a ranking says nothing about how far it is to the point.
     sure, closest = [hit for hit in hits if hit.is_sure], [hit for hit in hits if not hit.is_sure]
