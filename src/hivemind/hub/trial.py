@@ -195,7 +195,7 @@ def find_package() -> Path:
     return Path(package.origin).parent / "pginstall" / "bin"
 
 
-def _wait_for_server(folder: str, server: "subprocess.Popen[bytes]", log: IO[bytes]) -> None:
+def _wait_for_server(folder: str, server: subprocess.Popen[Any], log: IO[bytes]) -> None:
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         # Asked before the connection: a server that ended in between is noticed in the next round.
