@@ -198,6 +198,7 @@ def test_a_guard_answers_the_command_that_would_lift_it(mind: Hivemind) -> None:
 HIDING = ("env -u CLAUDECODE", "CLAUDECODE=", "unset CLAUDECODE;", "env -i PATH=$PATH", "env -", "sudo env -i")
 
 
+TELLING = "hivemind remember 'CI sets CLAUDECODE= and runs env -i'"
 SWITCHING = (
     "hivemind off",
     "hivemind-hook claude-code UserPromptSubmit < prompt.json",
@@ -212,7 +213,7 @@ def test_a_guard_answers_an_agent_that_passes_for_the_person_or_switches_it_off(
     mind.guards.set(memory.id, NPM, answer="deny")
 
     assert mind.guards.judge(call(command)).changes_guard  # type: ignore[union-attr]
-    for innocent in ("hivemind recall 'what is CLAUDECODE'", "CLAUDECODE= pytest", "env X=1 hivemind brief"):
+    for innocent in ("hivemind recall 'what is CLAUDECODE'", "CLAUDECODE= pytest", "env X=1 hivemind brief", TELLING):
         assert mind.guards.judge(call(innocent)) is None
     mind.guards.lift(memory.id)
     assert mind.guards.judge(call(command)) is None

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import PurePath
 
 from hivemind.agents.callers import SIGNS
@@ -390,8 +391,14 @@ def _find_hiding_command(steps: Sequence[Observation]) -> str:
     command = next((step.command for step in steps if step.command), "")
     if not HIDES_AGENT.search(command):
         return ""
-    programs = {patterns.get_program(words) for chain in list_invocations(command) for words in chain}
-    return next(filter(programs.__contains__, OWN_PROGRAMS), "")
+    own_commands = [
+        words for chain in list_invocations(command) for words in chain if patterns.get_program(words) in OWN_PROGRAMS
+    ]
+    # A text that our command is given may tell of such a variable.
+    texts = (word for words in own_commands for word in words if " " in word)
+    if not own_commands or not HIDES_AGENT.search(reduce(lambda rest, text: rest.replace(text, ""), texts, command)):
+        return ""
+    return patterns.get_program(own_commands[0])
 
 
 def _runs_one_of(programs: set[str], command: str) -> bool:
