@@ -266,7 +266,7 @@ class Guards:
         for tool in trigger.tools:
             if any(patterns.matches_tool(tool, name) for name in tools):
                 return tool
-        for path, diff in self._list_changes(steps):
+        for path, diff in self._list_changes(steps) if trigger.files or trigger.symbols else ():
             if any(patterns.matches_file(exception, path) for exception in trigger.exceptions):
                 continue
             if pattern := next((pattern for pattern in trigger.files if patterns.matches_file(pattern, path)), ""):
