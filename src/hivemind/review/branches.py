@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from hivemind.code import git
 from hivemind.code.code_changes import assess_change, assess_loss, differs_in_code, find_in_place
@@ -88,8 +88,14 @@ class Branch:
         return assess_change(before, new, self.tip, text, difference, is_same=difference is None)
 
     def _find_moved(self, old: Symbol) -> Symbol | None:
-        likely = [self.moves.get(old.path, old.path), *(path for path in self.files if find_language(path))]
-        paths = [*dict.fromkeys(likely)][:MAX_SEARCH_FILES]
+        """Find where the branch moved a symbol."""
+        changed_paths = [path for path in self.files if find_language(path)]
+        if len(changed_paths) > MAX_SEARCH_FILES:
+            # Of many files those first that have its name, or that of its file.
+            named_paths = {*(git.find_files_with_word(self.root, old.name, commit=self.tip) or ())}
+            file = PurePath(old.path).name
+            changed_paths.sort(key=lambda path: path not in named_paths and PurePath(path).name != file)
+        paths = [*dict.fromkeys([self.moves.get(old.path, old.path), *changed_paths])][:MAX_SEARCH_FILES]
         before, after = self._outline(self.base, [old.path, *paths]), self._outline(self.tip, paths)
         former_keys = {symbol.key for symbols in before.values() for symbol in symbols}
         return follow(old, [symbol for symbols in after.values() for symbol in symbols], former_keys, self.moves)
