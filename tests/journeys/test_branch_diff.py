@@ -107,6 +107,26 @@ def test_a_branch_is_named_as_git_names_ranges(root: Path, mind: Hivemind, name:
     assert report.base == git(root, "rev-parse", "main")
 
 
+def test_moved_code_is_found_among_many_changed_files(root: Path, mind: Hivemind) -> None:
+    memory = mind.remember("The audit log has receipts", links=["pay.py::audit"])
+    parts = {f"part_{number:03}_py": f"def part_{number}():\n    return {number}\n" for number in range(60)}
+    before, after = BEFORE[: BEFORE.index("def audit")], BEFORE[BEFORE.index("def audit") :]
+    branch_off(root, pay_py=before, trail_py=after, **parts)
+
+    assert [item.memory.id for item in mind.review.diff("main").moved] == [memory.id]
+
+
+def test_overloads_that_change_alike_are_told_once(root: Path, mind: Hivemind) -> None:
+    shop = "class Shop\n  def self.open\n    1\n  end\n\n  def open\n    1\n  end\nend\n"
+    commit(root, "Add a shop", **{"shop.rb": shop})
+    stored = run("remember", "Shops open at nine", "--link", "shop.rb::Shop.open")
+    branch_off(root, **{"shop.rb": ""})
+
+    assert mind.list()[0].about == ("shop.rb::Shop.open",)
+    for answer in (stored.stderr, run("diff", "main").stdout, run("code", "stale").stdout):
+        assert answer.count("shop.rb::Shop.open") == 1
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
 def test_a_file_whose_name_is_not_unicode_changes_no_answer(root: Path, mind: Hivemind) -> None:
     memory = mind.remember("Refunds are audited", links=["pay.py::refund"])

@@ -303,7 +303,7 @@ class Checkout:
     def describe_links(self, memory: Memory) -> str:
         """Say which code a new memory is linked to, or why it is linked to none though it names some; else empty."""
         if memory.anchors:
-            labels = [anchor.label for anchor in memory.anchors]
+            labels = memory.about
             more = f" and {len(labels) - MAX_LABELS} more" if len(labels) > MAX_LABELS else ""
             return f"Linked to {', '.join(labels[:MAX_LABELS])}{more}.{self._describe_namesake(memory)}"
         # What is wrong with links that somebody wrote is in `explain_broken_links`.

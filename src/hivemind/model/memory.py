@@ -238,7 +238,8 @@ class Memory:
     @property
     def about(self) -> tuple[str, ...]:
         """Code it is about, by name."""
-        return tuple(anchor.label for anchor in self.anchors) or self.links
+        # Overloads have one name.
+        return tuple(dict.fromkeys(anchor.label for anchor in self.anchors)) or self.links
 
     @property
     def redacted(self) -> tuple[str, ...]:

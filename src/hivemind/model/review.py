@@ -118,6 +118,11 @@ class StaleMemory:
     memory: Memory
     became: tuple[Staleness, ...]
 
+    @property
+    def changes(self) -> tuple[tuple[str, str], ...]:
+        """The labels of its code and what became of each; overloads that became the same are one."""
+        return tuple(dict.fromkeys((change.anchor.label, change.text) for change in self.became))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:

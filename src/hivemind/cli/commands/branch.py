@@ -59,7 +59,7 @@ def _list_sections(report: BranchDiff) -> Iterator[tuple[str, str, Entries]]:
     """Yield titles, what Markdown says of the memories in a word, and the memories; what matters most comes first."""
 
     def list_changes(items: Sequence[StaleMemory]) -> Entries:
-        return [(item.memory, [(change.anchor.label, change.text) for change in item.became]) for item in items]
+        return [(item.memory, [*item.changes]) for item in items]
 
     contradictions: Entries = [
         (c.memory, [(f"{'replaced' if c.is_replaced else 'contradicted'} by {shorten_id(c.by.id)}", c.by.text)])

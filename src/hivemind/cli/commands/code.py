@@ -58,9 +58,9 @@ def list_stale(since: str, wait: bool) -> None:
         stale_memories = mind.code.stale(since=since, wait=wait)
         is_behind = mind.code.is_behind
     rows = [
-        [shorten_id(stale.memory.id), staleness.anchor.label, staleness.text, first_line(stale.memory.text, 60)]
+        [shorten_id(stale.memory.id), label, text, first_line(stale.memory.text, 60)]
         for stale in stale_memories
-        for staleness in stale.became
+        for label, text in stale.changes
     ]
     columns = ["id", "about", "change", "text"]
     output.emit_rows(
@@ -78,9 +78,9 @@ def _print_stale(stale_memories: Sequence[StaleMemory]) -> None:
     for stale in stale_memories:
         label = f"{shorten_id(stale.memory.id)}  "
         click.echo(output.wrap(quote_line(first_line(stale.memory.text)), label, " " * len(label)))
-        for staleness in stale.became:
-            click.echo(output.indent(staleness.anchor.label))
-            click.echo(output.indent(staleness.text, 8))
+        for place, text in stale.changes:
+            click.echo(output.indent(place))
+            click.echo(output.indent(text, 8))
 
 
 @code.command("related")
