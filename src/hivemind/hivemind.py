@@ -17,7 +17,7 @@ from hivemind.code.checkout import Checkout
 from hivemind.code.repository import identify
 from hivemind.context import Clock, Context, ReceiptSpool, utc_now
 from hivemind.embedding.lazy_embedder import LazyEmbedder
-from hivemind.errors import StoreOutdated, StoreUnwritable
+from hivemind.errors import InvalidInput, StoreOutdated, StoreUnwritable
 from hivemind.lazy import when_called
 from hivemind.model.claim import Claim
 from hivemind.model.memory import FORBIDS, Kind, Memory, Source, Trace, Writer
@@ -445,6 +445,9 @@ class Hivemind(Mind):
         # In a hurry, it hardly waits for other processes, and leaves to others what may take long.
         settings = settings or Settings.load()
         tree = Path.cwd() if directory is None else expand_path(directory, "the directory")
+        # The store keeps where sessions and memories belong.
+        if "\0" in str(tree) or str(tree) != str(tree).encode("utf-8", "replace").decode():
+            raise InvalidInput(f"the name of the directory {str(tree)!a} is not UTF-8; work in another one")
         repository = identify(tree, settings.home / "index")
         store = Store.open(settings.find_store_directory(name), is_hurried=is_hurried)
         author = writer or identify_writer(settings)

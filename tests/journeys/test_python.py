@@ -1,6 +1,7 @@
 """Programs that use Python: the example of the package, and asyncio."""
 
 import asyncio
+import os
 import textwrap
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import hivemind
-from hivemind.errors import NotFound
+from hivemind.errors import InvalidInput, NotFound
 
 
 def test_the_example_of_the_package_runs(
@@ -86,6 +87,12 @@ def test_a_memory_may_stand_wherever_its_id_may(home: Path, tmp_path: Path) -> N
         mind.erase(first, also=last.id)
 
         assert [memory.text for memory in mind.list()] == ["note b about ports"]
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"a\0b"])
+def test_a_directory_whose_name_is_no_text_is_refused(home: Path, tmp_path: Path, name: bytes) -> None:
+    with pytest.raises(InvalidInput, match="is not UTF-8"):
+        hivemind.open(directory=tmp_path / os.fsdecode(name))
 
 
 def test_a_name_of_another_library_leads_to_ours(home: Path, tmp_path: Path) -> None:
