@@ -411,6 +411,8 @@ def _print_list(recall: Recall, *, why: bool) -> None:
     if not (recall.hits or recall.files or recall.sessions or recall.session_hits or recall.commits):
         note(recall.hint or NOTHING_FOUND)
     for place, hit in enumerate(recall.hits, start=1):
+        if place > 1 and (hit.is_sure or place == len(recall.answers) + 1):
+            click.echo()
         if hit.is_sure:
             _print_hit(place, hit, why=why)
             continue
@@ -441,6 +443,8 @@ def _print_session_hits(hits: Sequence[SessionHit]) -> None:
     """Print passages of sessions, with a line where those that are to the point end."""
     sure_count = sum(hit.is_sure for hit in hits)
     for place, hit in enumerate(hits):
+        if place:
+            click.echo()
         if place == sure_count:
             click.echo(CLOSEST if sure_count else NO_MATCH_CLOSEST)
         _print_session_hit(hit)
@@ -457,7 +461,6 @@ def _print_session_hit(hit: SessionHit) -> None:
     # Only with the option does a session of another repository open.
     option = " --everywhere" if label_other_repository(hit.repo) in hit.labels else ""
     click.echo("    " + click.style(f"hivemind session show {format_field(hit.session_id)}{option}", dim=True))
-    click.echo()
 
 
 def print_conclusion(line: DigestLine, *labels: str) -> None:
@@ -473,7 +476,6 @@ def _print_hit(place: int, hit: Hit, *, why: bool) -> None:
     click.echo(click.style(f"{place:>2}  ", bold=True) + quote(hit.passage).lstrip().removeprefix(CONTINUATION_PREFIX))
     click.echo("    " + click.style(summarise(hit.memory), dim=True))
     _print_remarks(hit, why=why)
-    click.echo()
 
 
 def _print_closest(place: int, hit: Hit, *, why: bool) -> None:
