@@ -225,7 +225,8 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
             sys.stdout.flush()
     except HivemindError as error:
         code = next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
-        raise CommandError(_describe(error), code) from error
+        # Memories may be quoted in it.
+        raise CommandError(format_error_for_agent(error) if is_agent_calling() else str(error), code) from error
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         ctx.exit(PIPE_CLOSED)
@@ -249,11 +250,6 @@ def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
         if damage := _find_damage(ctx):
             raise CommandError(f"{damage}; run 'hivemind doctor'", EXIT_CODES[StoreError]) from error
         raise CommandError(_describe_unexpected(ctx, error), UNEXPECTED_ERROR) from error
-
-
-def _describe(error: HivemindError) -> str:
-    """The text of an error; memories quoted in it are fenced for an agent."""
-    return format_error_for_agent(error) if is_agent_calling() else str(error)
 
 
 def _find_damage(ctx: click.Context) -> str | None:

@@ -272,13 +272,10 @@ def summarise(memory: Memory, place: str = "") -> str:
     return format_label(shorten_id(memory.id), *parts, ", ".join(memory.tags), place)
 
 
-def _describe_origin(memory: Memory) -> str:
-    return f"you said it to {memory.agent}" if memory.is_said else f"came from {memory.author_channel}"
-
-
 def print_memory(memory: Memory, place: str = "") -> None:
     """Print a memory's text, the label of its place and its fields, a line each, without the empty ones."""
     click.echo(quote(memory.text, "") + "\n")
+    origin = f"you said it to {memory.agent}" if memory.is_said else f"came from {memory.author_channel}"
     rows = {
         "note": place,
         "id": memory.id,
@@ -286,7 +283,7 @@ def print_memory(memory: Memory, place: str = "") -> None:
         "scope": memory.scope.value,
         "repository": memory.repo,
         "status": memory.status.value,
-        "trust": f"{memory.trust} ({_describe_origin(memory)})",
+        "trust": f"{memory.trust} ({origin})",
         "confidence": f"{memory.confidence:g}" if memory.confidence < 1 else "",
         "owner": memory.owner,
         "tags": ", ".join(memory.tags),

@@ -18,6 +18,7 @@ from hivemind.text.untrusted import MAX_MESSAGE_BYTES, Line, Unreadable, parse_j
 
 STATELESS_VERSIONS = ("2026-07-28",)
 HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+VERSIONS = [*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS]
 FORM_VERSIONS = ("2025-11-25", "2025-06-18")
 """Versions in which a server sends the client a request for a form. Later ones answer that they need input."""
 
@@ -177,15 +178,16 @@ def _call_method(server: Server, request_id: str | int, method: str, params: Any
     meta = meta if isinstance(meta, dict) else {}
     version = meta.get(VERSION_KEY)
     if version is not None and version not in STATELESS_VERSIONS:
-        versions = {"supported": [*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS], "requested": str(version)}
-        raise WireError(UNSUPPORTED_VERSION, "unsupported protocol version", versions)
+        details = {"supported": VERSIONS, "requested": str(version)}
+        raise WireError(UNSUPPORTED_VERSION, "unsupported protocol version", details)
     if version and not isinstance(meta.get(CAPABILITIES_KEY), dict):
         raise WireError(INVALID_PARAMS, f"_meta must have {CAPABILITIES_KEY}, an object")
     match method:
         case "initialize" if not version:
             return _shake_hands(server, params)
         case "server/discover":
-            return _add_metadata(server, method, _describe_server(server))
+            offer = {"capabilities": server.capabilities, "instructions": server.instructions}
+            return _add_metadata(server, method, {"supportedVersions": VERSIONS, **offer})
         case "ping" if not version:
             return {}
     if method not in server.methods:
@@ -283,14 +285,6 @@ def _read_form(result: Any) -> Json | None:
             return {}
     # An error; or an approval without values, from a client that cannot show such fields.
     return None
-
-
-def _describe_server(server: Server) -> Json:
-    return {
-        "supportedVersions": [*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS],
-        "capabilities": server.capabilities,
-        "instructions": server.instructions,
-    }
 
 
 def _add_metadata(server: Server, method: str, result: Json) -> Json:

@@ -174,6 +174,7 @@ def _repair_epochs(folder: Folder, state: DeviceState) -> DeviceState:
     Returns the state with what whole files say about removed devices.
     """
     removed_names = set(state.removed)
+    known_names = {state.directory, *state.names, *state.removed, *state.gone, *state.former}
     # A device that leaves signs nothing for the others.
     for epoch in state.epochs if not state.has_left else ():
         try:
@@ -183,7 +184,7 @@ def _repair_epochs(folder: Folder, state: DeviceState) -> DeviceState:
             file, is_whole = None, False
         if file and is_whole and _is_well(file, epoch, state):
             removed_names |= set(file.removed)
-        elif not file or not is_whole or file.signer or set(file.sealed_secrets) <= _list_all_names(state):
+        elif not file or not is_whole or file.signer or set(file.sealed_secrets) <= known_names:
             try:
                 _write(folder, state, epoch)
             except Unavailable as error:
@@ -307,10 +308,6 @@ def _note_members(state: DeviceState, members: Mapping[str, tuple[str, str]]) ->
 def _is_well(file: EpochFile, epoch: Epoch, state: DeviceState) -> bool:
     is_complete = {state.directory, *state.names} <= set(file.sealed_secrets)
     return is_complete and _is_signed_by_member(file, state) and file.shows_knowledge_of(epoch)
-
-
-def _list_all_names(state: DeviceState) -> set[str]:
-    return {state.directory, *state.names, *state.removed, *state.gone, *state.former}
 
 
 def _prove(epoch: Epoch, body: bytes) -> str:

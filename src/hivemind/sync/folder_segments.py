@@ -34,18 +34,6 @@ EraseFromBackups = Callable[[list[str]], None]
 """Erases memories from the backups beside the store."""
 
 
-def pack_segment(entries: Sequence[WireEntry], epoch: Epoch, name: str) -> bytes:
-    """Seal consecutive entries."""
-    lines = "\n".join(json.dumps(pack_entry(entry), ensure_ascii=False) for entry in entries)
-    return seal(epoch.key, lines.encode(), name)
-
-
-def unpack_segment(content: bytes, key: bytes, name: str) -> list[WireEntry]:
-    """Open a segment; raises SealBroken if it cannot be read, InvalidInput if an entry is malformed."""
-    lines = unseal(key, content, name).decode().split("\n")
-    return [unpack_entry(json.loads(line)) for line in lines if line]
-
-
 def read_segment(folder: Folder, directory: str, segment: Segment) -> bytes | None:
     """Read the file of a segment; None if it is not here, or not whole."""
     content = folder.read(f"{directory}/{segment.name}")
@@ -53,13 +41,16 @@ def read_segment(folder: Folder, directory: str, segment: Segment) -> bytes | No
 
 
 def load_segment(folder: Folder, directory: str, segment: Segment, epochs: Iterable[Epoch]) -> list[WireEntry] | None:
-    """Read a segment; None if it has not arrived, or not whole."""
+    """Read a segment; None if it has not arrived, or not whole. Raises InvalidInput if an entry is malformed."""
     content = read_segment(folder, directory, segment)
     epoch = next((epoch for epoch in epochs if epoch.name == segment.epoch), None)
+    if content is None or epoch is None:
+        return None
     try:
-        return unpack_segment(content, epoch.key, segment.name) if content is not None and epoch else None
+        lines = unseal(epoch.key, content, segment.name).decode().split("\n")
     except SealBroken:
         return None
+    return [unpack_entry(json.loads(line)) for line in lines if line]
 
 
 def find_ends(segments: Iterable[Segment]) -> dict[str, int]:
@@ -245,9 +236,9 @@ class SegmentWriter:
 
     def _write(self, chain: str, entries: Sequence[WireEntry]) -> Segment:
         epoch, name = self._state.epoch, new_name()
-        content = pack_segment(
-            [select_content(entry, self._state, self._excluded_ids) for entry in entries], epoch, name
-        )
+        selected_entries = (select_content(entry, self._state, self._excluded_ids) for entry in entries)
+        lines = (json.dumps(pack_entry(entry), ensure_ascii=False) for entry in selected_entries)
+        content = seal(epoch.key, "\n".join(lines).encode(), name)
         self._folder.write(f"{self._state.directory}/{name}", content)
         return Segment(
             name=name, chain=chain, first=entries[0].header.seq, last=entries[-1].header.seq, epoch=epoch.name,

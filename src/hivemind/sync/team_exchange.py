@@ -253,7 +253,9 @@ def _send_former_chains(store: Store, transport: Transport, welcome: Welcome) ->
     if welcome.has or welcome.role is Role.READER:
         return
     own = [head for head in sync_state.list_heads(store.db) if head.person in (welcome.person, "")]
-    for chain in (head.chain for head in own if head.chain != store.chain and not _is_sealed(store, head)):
+    # The hub has all of a chain whose last entry it has sealed.
+    unsealed = (head for head in own if not sync_state.list_seals(store.db, head.chain, head.seq - 1))
+    for chain in (head.chain for head in unsealed if head.chain != store.chain):
         fork, has = _compare_chain(store, transport, chain)
         if fork:
             with store.db.transaction():
@@ -262,11 +264,6 @@ def _send_former_chains(store: Store, transport: Transport, welcome: Welcome) ->
         while entries := sync_state.read_chain(store.db, chain, has, MAX_SEGMENT_ENTRIES):
             transport.push(chain, entries)
             has += len(entries)
-
-
-def _is_sealed(store: Store, head: ChainHead) -> bool:
-    """Whether the hub has sealed the last entry of a chain, and so has all of it."""
-    return bool(sync_state.list_seals(store.db, head.chain, head.seq - 1))
 
 
 def _compare_chain(store: Store, transport: Transport, chain: str) -> tuple[int, int]:

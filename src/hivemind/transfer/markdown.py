@@ -47,14 +47,11 @@ def split_points(text: str) -> Iterator[MarkdownPoint]:
             in_code = not in_code
         is_break = bool(BULLET.match(line)) or not line.strip() or line.startswith("#") or line.strip() == FENCE
         if is_break and paragraph:
-            yield MarkdownPoint(heading=heading, text=" ".join(paragraph), lines=_format_lines(start, number - 1))
+            lines = str(start) if start == number - 1 else f"{start}-{number - 1}"
+            yield MarkdownPoint(heading=heading, text=" ".join(paragraph), lines=lines)
             paragraph = []
         if line.startswith("#"):
             heading = line.lstrip("# ").strip()
         elif line.strip() and line.strip() != FENCE and not in_code and not line.lstrip().startswith(("```", "<!--")):
             start = start if paragraph else number
             paragraph.append(BULLET.sub("", line).strip())
-
-
-def _format_lines(start: int, end: int) -> str:
-    return str(start) if start == end else f"{start}-{end}"

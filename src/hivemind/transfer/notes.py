@@ -7,7 +7,7 @@ server, and Windsurf encrypts its own; of Windsurf only the rules that a person 
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -19,7 +19,7 @@ from hivemind.code.repository import is_directory, list_known_trees
 from hivemind.context import Context
 from hivemind.errors import InvalidInput, did_you_mean
 from hivemind.model.events import MemoryRestored, MemoryRetracted
-from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.memory import Kind, Status
 from hivemind.model.scope import KnownTrees, Scope
 from hivemind.model.timestamps import format_timestamp
 from hivemind.store.projections import memories
@@ -84,14 +84,18 @@ def sync_notes(
         raise InvalidInput(f"{unknown[0]!r} keeps no notes that can be read.{suggestion}")
     # By id, because clones of one repository have the same notes in their trees.
     trees = list_known_trees(context)
-    notes_by_id = {note.memory_id: note for note in find_notes(home or Path.home(), trees, origins)}
+    # Lazily, so that a folder of a million files is not read before the limit applies.
+    notes = islice(find_notes(home or Path.home(), trees, origins or ORIGINS), MOST_NOTES)
+    notes_by_id = {note.memory_id: note for note in notes}
     earlier = [
         memory for memory in memories.find_by_batch(context.store.db, BATCH) if not origins or memory.agent in origins
     ]
     factory = context.new_batch(BATCH)
     # A person's decision stands whatever becomes of the note: only what nobody has decided about is withdrawn.
     missing = [memory for memory in earlier if memory.status is Status.PROPOSED and memory.id not in notes_by_id]
-    again = [memory for memory in earlier if memory.id in notes_by_id and _is_withdrawn(context, memory)]
+    # Taken back because their note was gone, and not by a person.
+    withdrawn = [memory for memory in earlier if memory.status is Status.RETRACTED and memory.id in notes_by_id]
+    again = [memory for memory in withdrawn if not find_verdict(context.store.db, memory.id)]
     repos_off = {repo for directory, repo in trees.repos.items() if switch.is_off(directory)}
     unknown_entries = [entry for entry in make_new_entries(context, notes_by_id.values()) if entry[1] not in repos_off]
     gate = context.store.load_gate()
@@ -113,19 +117,8 @@ def sync_notes(
     )  # fmt: skip
 
 
-def _is_withdrawn(context: Context, memory: Memory) -> bool:
-    """Whether a memory was taken back because its note was gone, and not by a person."""
-    return memory.status is Status.RETRACTED and not find_verdict(context.store.db, memory.id)
-
-
-def find_notes(home: Path, trees: KnownTrees, origins: Iterable[str] = ()) -> Iterator[ForeignNote]:
-    """Find the notes of agents about known repositories and about the person; of all agents if none are named."""
-    names = set(origins) or set(ORIGINS)
-    # Lazily, so that a folder of a million files is not read before the limit applies.
-    return islice(_find_notes(home, trees, names), MOST_NOTES)
-
-
-def _find_notes(home: Path, trees: KnownTrees, names: set[str]) -> Iterator[ForeignNote]:
+def find_notes(home: Path, trees: KnownTrees, names: Collection[str]) -> Iterator[ForeignNote]:
+    """Find the notes of agents with these names about known repositories and about the person."""
     for files in HOME_FILES:
         for path in _list_files(home, files.pattern) if files.origin in names else ():
             repo = files.locate(path, trees)

@@ -91,7 +91,7 @@ def _find_comments(value: Any, pull: Mapping[str, str]) -> Iterator[ReviewCommen
             yield from _find_comments(item, pull)
     if not isinstance(value, dict):
         return
-    if _is_pull(value):
+    if any(name in value for name in ("reviewThreads", "reviews")) or ("comments" in value and "number" in value):
         pull = {"author": _get_login(value), "number": get_text(value, "number")}
     if "notes" in value:
         yield from _read_discussion(value, pull)
@@ -104,10 +104,6 @@ def _find_comments(value: Any, pull: Mapping[str, str]) -> Iterator[ReviewCommen
     else:
         for inner in value.values():
             yield from _find_comments(inner, pull)
-
-
-def _is_pull(value: Mapping[str, Any]) -> bool:
-    return any(name in value for name in ("reviewThreads", "reviews")) or ("comments" in value and "number" in value)
 
 
 def _get_login(fields: Mapping[str, Any]) -> str:

@@ -155,7 +155,8 @@ def read_points(root: Path) -> Iterator[Point]:
         name = file.relative_to(root).as_posix()
         yield from (
             Point(file=name, lines=point.lines, text=point.titled_text[: MAX_TEXT_BYTES // 4], bare=point.text)
-            for point in split_points(BLOCK.sub(_blank_lines, content))
+            # Empty lines take the place of our block, so that line numbers stay right.
+            for point in split_points(BLOCK.sub(lambda block: "\n" * block[0].count("\n"), content))
             if point.text
         )
 
@@ -208,8 +209,3 @@ def _find_files(root: Path) -> Iterator[Path]:
             and file.stat().st_size <= LARGEST_FILE
         ):
             yield file
-
-
-def _blank_lines(block: re.Match[str]) -> str:
-    """Replace a block by as many empty lines, so that line numbers stay right."""
-    return "\n" * block[0].count("\n")

@@ -76,7 +76,8 @@ def _list_sections(report: BranchDiff) -> Iterator[tuple[str, str, Entries]]:
 
 def _print_diff(report: BranchDiff) -> None:
     if not report.memory_ids:
-        note(_describe_nothing(report))
+        changes = plural(report.files, "changed file")
+        note(f"{report.tip_name} taught nothing and affects no memory since it left {report.base_name} ({changes}).")
     for title, _, entries in _list_sections(report):
         print_heading(title)
         for memory, details in entries:
@@ -94,13 +95,6 @@ def _print_memory(memory: Memory) -> None:
     label = f"{shorten_id(memory.id)}  "
     status = "" if memory.status is Status.ACTIVE else f", {memory.status}"
     click.echo(wrap(f"{quote_line(first_line(memory.text))} ({memory.scope}{status})", label, " " * len(label)))
-
-
-def _describe_nothing(report: BranchDiff) -> str:
-    return (
-        f"{report.tip_name} taught nothing and affects no memory since it left {report.base_name}"
-        f" ({plural(report.files, 'changed file')})."
-    )
 
 
 def _render_markdown(report: BranchDiff) -> Iterator[str]:

@@ -8,7 +8,7 @@ from hivemind.cli import arguments, output
 from hivemind.cli.arguments import open_mind
 from hivemind.model.codec import to_plain
 from hivemind.model.ids import shorten_id
-from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.memory import Kind, Status
 from hivemind.model.recall import Detail
 from hivemind.model.timestamps import format_date
 from hivemind.text.clean import first_line
@@ -59,7 +59,8 @@ def remember(text: str | None, **options: Any) -> None:
                 f"contradicts {output.summarise(other)}", first_line(other.text), "Settle it: hivemind review"
             )
         for other in conflicts:
-            remedy = _describe_dispute(memory, other)
+            ids = f"{shorten_id(memory.id)} {shorten_id(other.id)}"
+            remedy = f"Only one is true? hivemind review dispute {ids}, then hivemind review"
             output.warn_about_memory(f"may conflict with {output.summarise(other)}", first_line(other.text), remedy)
         if links := mind.checkout.describe_links(memory):
             output.note(links)
@@ -67,12 +68,6 @@ def remember(text: str | None, **options: Any) -> None:
             output.warn(problem)
         if sharing := mind.browse.sharing_note(memory):
             output.note(sharing)
-
-
-def _describe_dispute(memory: Memory, other: Memory) -> str:
-    """What to do about two memories that may disagree."""
-    ids = f"{shorten_id(memory.id)} {shorten_id(other.id)}"
-    return f"Only one is true? hivemind review dispute {ids}, then hivemind review"
 
 
 @commands.command("recall")

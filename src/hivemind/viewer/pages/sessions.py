@@ -41,6 +41,7 @@ def replay(request: PageRequest) -> Response:
     end = first + PAGE_STEPS
     memories = mind.sessions.memories(session.id, everywhere=everywhere)
     recalls = _group_receipts(mind.history.receipts(session.id, everywhere=everywhere))
+    told_ids = {line.memory_id for lines in recalls for line in lines}
     # The first page also shows recalls before the first step, and the last page those after the last step.
     begin_at = trace[first].at if 0 < first < len(trace) else ""
     end_at = trace[end].at if end < len(trace) else ""
@@ -62,7 +63,7 @@ def replay(request: PageRequest) -> Response:
         verdict=_find_conclusion(request, request.query.get("conclusion", "")),
         steps=_annotate_steps(trace[first:end], recalls, memories, begin_at, end_at),
         learned=memories,
-        texts={memory.id: memory.text for memory in mind.browse.get_all(_list_ids(recalls))},
+        texts={memory.id: memory.text for memory in mind.browse.get_all(told_ids)},
         elsewhere=mind.checkout.label_elsewhere(session.repo),
         total=len(trace),
         more={**request.across, "from": end} if end < len(trace) else {},
@@ -109,10 +110,6 @@ def _make_step_urls(
 def _group_receipts(receipts: Sequence[Receipt]) -> list[Recalled]:
     lines = sorted(receipts, key=lambda line: (line.at, line.id, line.rank))
     return [list(group) for _, group in groupby(lines, key=lambda line: line.id)]
-
-
-def _list_ids(recalls: Sequence[Recalled]) -> set[str]:
-    return {line.memory_id for lines in recalls for line in lines}
 
 
 def _annotate_steps(
