@@ -328,10 +328,9 @@ class Checkout:
 
     def _describe_namesake(self, memory: Memory) -> str:
         """Say that a path that was taken from the current folder is also a path from the root."""
-        written = [
-            link.removeprefix(f"{self._folder}/") for link in memory.links if link.startswith(f"{self._folder}/")
-        ]
-        paths = [_PLACE_IN_FILE.split(link, maxsplit=1)[0] for link in written] if self._folder else []
+        prefix = f"{self._folder}/"
+        links = [link.removeprefix(prefix) for link in memory.links if link.startswith(prefix)]
+        paths = [_PLACE_IN_FILE.split(link, maxsplit=1)[0] for link in links] if self._folder else []
         namesake = next((path for path in paths if (self.root / path).exists()), "")
         return f" {namesake} at the root is another file; for that, write {self.root / namesake}." if namesake else ""
 

@@ -235,7 +235,6 @@ def _is_about_the_rest(words: Sequence[str], difference: CodeDifference) -> bool
 
 
 def _summarise(anchor: Anchor, new: Symbol, change: SymbolChange, edit: SymbolChange) -> str:
-    """Say what changed since when."""
     old = anchor.symbol
     text = _CHANGE_TEXTS[edit]
     if change is not edit:

@@ -261,7 +261,6 @@ def suggest_labels(index: CodeIndex, link: str) -> list[str]:
 
 
 def _find_files_before_last_word(index: CodeIndex, name: str) -> list[str]:
-    """The files that a name fits without its last word."""
     head = name[: name.rfind(code_names.get_last_word(name))].rstrip("./\\:#->")
     return [place.path for place in keep_if_few(find_places(index, head)) if place.kind == FILE]
 

@@ -204,9 +204,8 @@ def _list_roots(directory: Path, *revisions: str) -> list[str] | None:
 
 def _recall_tree(context: Context, path: Path) -> Repository | None:
     """Return the repository that earlier sessions recorded at a directory or around it."""
-    repos = {
-        directory: repo for directory, repo in list_known_trees(context).repos.items() if not repo.startswith(PATH)
-    }
+    trees = list_known_trees(context).repos.items()
+    repos = {directory: repo for directory, repo in trees if not repo.startswith(PATH)}
     # Whoever keeps their home directory in git does not own every directory below it.
     places = [path, *(parent for parent in path.parents if parent != Path.home())]
     return next((Repository(id=repos[str(place)], root=str(place)) for place in places if str(place) in repos), None)

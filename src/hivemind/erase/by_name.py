@@ -241,10 +241,8 @@ def erase_mentions(
     quarantine_places = _delete_items(home, list_ids(MentionSort.QUARANTINE))
     index_places = list(remove_copies_in_index(home, name.excerpt))
     remaining = _report_remaining(find_mentions(store, home, name, progress, kept_ids), ids)
-    return replace(
-        receipt,
-        places=(*merge_places([*receipt.places, *backup_places]), *quarantine_places, *index_places, remaining),
-    )
+    store_places = merge_places([*receipt.places, *backup_places])
+    return replace(receipt, places=(*store_places, *quarantine_places, *index_places, remaining))
 
 
 def _search_log(db: Database, name: NamePattern, progress: Progress) -> LogMentions:
@@ -374,9 +372,8 @@ def _search_quarantine(home: Path, name: NamePattern) -> Iterator[Mention]:
 def _delete_items(home: Path, names: Sequence[str]) -> list[ErasedLocation]:
     for name in names:
         (home / name).unlink(missing_ok=True)
-    return (
-        [ErasedLocation(name=QUARANTINE_FOLDER, state="done", detail=f"files deleted: {len(names)}")] if names else []
-    )
+    place = ErasedLocation(name=QUARANTINE_FOLDER, state="done", detail=f"files deleted: {len(names)}")
+    return [place] if names else []
 
 
 def _report_remaining(after: Mentions, chosen_ids: set[str]) -> ErasedLocation:

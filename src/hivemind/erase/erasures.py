@@ -55,10 +55,9 @@ class Erasures:
 
     def find_mentions(self, name: str, *, progress: Progress = quietly) -> Mentions:
         """Find everything in this store that mentions a name, such as a person or customer, in all repositories."""
-        self._context.require_person("to look for everything that names something")
-        return by_name.find_mentions(
-            self._context.store, self._context.settings.home, NamePattern.parse(name), progress
-        )
+        context = self._context
+        context.require_person("to look for everything that names something")
+        return by_name.find_mentions(context.store, context.settings.home, NamePattern.parse(name), progress)
 
     def erase_mentions(
         self,

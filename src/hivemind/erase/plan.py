@@ -74,9 +74,8 @@ def make_plan(store: Store, factory: EventFactory, targets: Targets, reason: str
     places = list(_list_outside(erased_memories, quotation))
     if reason and quotation.find_runs(reason):
         reason = ""
-        places.append(
-            ErasedLocation(name="reason", state="done", detail="not recorded, because it quotes the erased text")
-        )
+        detail = "not recorded, because it quotes the erased text"
+        places.append(ErasedLocation(name="reason", state="done", detail=detail))
     return ErasurePlan(
         batch=f"{BATCH_PREFIX}{secrets.token_hex(6)}", at=format_timestamp(factory.clock()), actor=factory.writer.actor,
         channel=factory.writer.channel, session=factory.writer.session_id, reason=reason,

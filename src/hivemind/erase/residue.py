@@ -66,9 +66,8 @@ def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iter
         cues.discard_files(str(directory))
         for file in filter(Path.is_file, sorted(directory.glob(SPOOL_FILES))):
             if line_count := _remove_quoting_lines(file, quotation):
-                yield ErasedLocation(
-                    name=file.name, state="done", detail=f"lines that quoted it, removed: {line_count}"
-                )
+                detail = f"lines that quoted it, removed: {line_count}"
+                yield ErasedLocation(name=file.name, state="done", detail=detail)
         files = filter(Path.is_file, sorted((directory / QUARANTINE_FOLDER).rglob("*")))
         quoting_files = [file for file in files if quotation.find_runs(file.read_text("utf-8", "replace"))]
         for file in quoting_files:

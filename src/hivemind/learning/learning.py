@@ -90,9 +90,8 @@ class Learning:
         if everywhere and not self._context.is_person:
             raise Refused("only a person may learn from a session of another repository")
         if session:
-            return self._learn_from(
-                [find_session(self._context, session, everywhere=everywhere).id], self._context.factory
-            )
+            target = find_session(self._context, session, everywhere=everywhere)
+            return self._learn_from([target.id], self._context.factory)
         report = self.learn_from_resting(self._context.factory, progress)
         # Agents write their notes in sessions, so this is when notes change.
         from_notes = notes.sync_notes(self._context)
@@ -283,7 +282,5 @@ class Learning:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
 
     def _find_active(self) -> set[str]:
-        """Find sessions that were active within the last minutes."""
-        return sessions.find_active_since(
-            self._context.store.db, timestamps.format_timestamp(self._context.clock() - REST)
-        )
+        moment = timestamps.format_timestamp(self._context.clock() - REST)
+        return sessions.find_active_since(self._context.store.db, moment)

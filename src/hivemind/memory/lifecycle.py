@@ -191,9 +191,8 @@ class Memories:
         context.require_person("restoring a memory")
         memory = context.find_memory_to_change(memory_id, everywhere=everywhere)
         if memory.status not in (Status.RETRACTED, Status.SUPERSEDED):
-            raise InvalidInput(
-                f"{memory.id[:8]} is {memory.status}; only what was taken back or replaced can be restored"
-            )
+            what = f"{memory.id[:8]} is {memory.status}"
+            raise InvalidInput(f"{what}; only what was taken back or replaced can be restored")
         events = verdicts.restore(context.store, context.factory, memory, validate_reason(reason))
         memory_now = context.change(memory, events)
         # The team may have said the same meanwhile, and it was kept out.
@@ -208,9 +207,8 @@ class Memories:
         memory = context.find_memory_to_change(memory_id, everywhere=everywhere)
         if memory.status not in CURRENT_STATUSES:
             by = f" by {memory.superseded_by[:8]}" if memory.superseded_by else ""
-            raise InvalidInput(
-                f"{memory.id[:8]} is {memory.status}{by}; to bring it back: hivemind restore {memory.id[:8]}"
-            )
+            remedy = f"to bring it back: hivemind restore {memory.id[:8]}"
+            raise InvalidInput(f"{memory.id[:8]} is {memory.status}{by}; {remedy}")
         sight = context.limit_changes(everywhere=everywhere)
         events = verdicts.approve(context.store, context.factory, memory, validate_reason(reason), sight)
         return context.change(memory, events)

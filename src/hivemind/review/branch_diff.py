@@ -55,11 +55,8 @@ def select_public(diff: BranchDiff) -> BranchDiff:
         contradicted=tuple(item for item in diff.contradicted if _is_shared(item.memory) and _is_shared(item.by)),
     )
     ids = public.memory_ids
-    return replace(
-        public,
-        guarded=tuple(memory_id for memory_id in diff.guarded if memory_id in ids),
-        hidden=len(diff.memory_ids - ids),
-    )
+    guarded_ids = tuple(memory_id for memory_id in diff.guarded if memory_id in ids)
+    return replace(public, guarded=guarded_ids, hidden=len(diff.memory_ids - ids))
 
 
 def _is_shared(memory: Memory) -> bool:
@@ -93,10 +90,8 @@ def _find_time(memory: Memory) -> Timestamp:
 
 
 def _list_paths(memory: Memory) -> set[str]:
-    links = {link.partition("::")[0] for link in memory.links}
-    return (
-        links | {anchor.path for anchor in memory.anchors} | {source.file for source in memory.sources if source.file}
-    )
+    paths = {anchor.path for anchor in memory.anchors} | {source.file for source in memory.sources if source.file}
+    return paths | {link.partition("::")[0] for link in memory.links}
 
 
 def _find_affected(context: Context, branch: "Branch") -> tuple[list[StaleMemory], list[StaleMemory]]:

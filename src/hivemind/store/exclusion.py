@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from hivemind.errors import Refused
 from hivemind.model.dataclass import dataclass
@@ -104,15 +105,11 @@ class ExclusionGate:
                 values[field] += (digest_value(form, key) for form in iterate_forms(text) for key in self._keys)
         every_value = [value for field_values in values.values() for value in field_values]
         # One statement for all of them, because hardly ever is one refused.
-        if not every_value or not tombstones.find_refusal(
-            self._db, every_value, repo, by_person=by_person, besides=besides
-        ):
+        find_reason = partial(tombstones.find_refusal, self._db, repo=repo, by_person=by_person, besides=besides)
+        if not every_value or not find_reason(every_value):
             return None
-        return next(
-            FieldRefusal(field=field, reason=reason)
-            for field, field_values in values.items()
-            if (reason := tombstones.find_refusal(self._db, field_values, repo, by_person=by_person, besides=besides))
-        )
+        reasons = ((field, find_reason(field_values)) for field, field_values in values.items())
+        return next(FieldRefusal(field=field, reason=reason) for field, reason in reasons if reason)
 
     def find_text_refusal(self, text: str, repo: str, *, by_person: bool = False) -> Exclusion | None:
         """Return why a text is refused in a repository, by this person's or the team's verdict; None if it is accepted.
