@@ -16,7 +16,8 @@ from hivemind.model.events import MemoriesRecalled, ObservationCompleted, Observ
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.session import ObservationKind
-from hivemind.recall.session_search import cut_excerpt, fuse_ranks
+from hivemind.recall.experience import cut_excerpt
+from hivemind.recall.session_search import fuse_ranks
 from tests.command_line import run, run_json
 from tests.conftest import AGENT, Open
 from tests.sessions.sessions import Told, told
