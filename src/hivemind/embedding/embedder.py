@@ -117,7 +117,7 @@ class ShippedModel:
         for layer in layers:
             x = layer.apply(x, length)
         # Only the first token's state is used.
-        return last.apply_to_first(x, length)[0]
+        return last.apply_to_first(x, length)
 
     def _look_up(self, text: str, limit: int) -> tuple[Floats, int]:
         """Return a row for each token of a text and for some of padding behind them, and how many are the text's."""
