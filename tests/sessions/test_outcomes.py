@@ -148,6 +148,7 @@ def test_another_failure_another_command_or_one_in_the_background_says_nothing()
         run(9, "make lint", "ok"),
         run(9, "make test", "Command running in background with ID: 7"),
         run(9, "make test", f"{ERROR} (retried)"),
+        run(9, "make test --dry-run", "pytest -q"),
     ):
         assert judge(telling, failure, later).kind is OutcomeKind.UNKNOWN
     assert judge_kind(telling, failure, run(9, "make db")) == (OutcomeKind.OBEYED, "step9")

@@ -33,6 +33,8 @@ NO_ERROR = re.compile(
 """A line that repeats the command, or counts errors; every failure of a tool has it."""
 IN_BACKGROUND = re.compile(r"running in (?:the )?background|moved to the background", re.IGNORECASE)
 """A command that has not ended has not passed."""
+NOT_RUN = re.compile(r" --(?:dry-run|help|version|collect-only|list\S*)\b")
+"""Options with which a command only says what it would do."""
 SHORTEST_LINE = 4
 """Characters of a changed line that say which line it is; brackets and blank lines are everywhere."""
 REVERTED_SHARE, KEPT_SHARE = 0.8, 0.8
@@ -210,9 +212,9 @@ def _find_told_error(telling: Telling) -> str:
 
 
 def _is_same_run(run: SessionRun, other: SessionRun) -> bool:
-    """Whether two commands are the same but for their options."""
+    """Whether two commands are the same but for their options, and do the same."""
     words, other_words = ([word for word in each.command.split() if word[0] != "-"] for each in (run, other))
-    return words == other_words
+    return words == other_words and not NOT_RUN.search(run.command)
 
 
 def _find_obedience(memory: Memory, after: Sequence[Observation]) -> Iterator[_Finding]:
