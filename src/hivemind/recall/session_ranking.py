@@ -121,6 +121,9 @@ def find_experience(
     query = replace(query, text=query.text[:TASK_CHARACTERS])
     best_passages = _pick_passages(db, query, meaning, excluded_ids)
     lines = digests.read_speaking(db, best_passages)
+    if not with_replies:
+        conclusions_by_id = {key: [line for line in own if line.part is not Part.REPLY] for key, own in lines.items()}
+        lines = {key: own for key, own in conclusions_by_id.items() if own}
     model = meaning.embedder.name if meaning else ""
     passages = session_passages.read_talk(db, query, model, lines, MOST_TALK)
     closeness = meaning.compare_talk(query, passages) if meaning else [0.0] * len(passages)
@@ -130,8 +133,7 @@ def find_experience(
     all_ratings = zip(passages, closeness, strict=True)
     for session_id, group in groupby(all_ratings, key=lambda rating: rating[0].session_id):
         ratings = [*group]
-        own_lines = [line for line in lines[session_id] if with_replies or line.part is not Part.REPLY]
-        conclusions += _rate(session_id, own_lines, Talk.of(ratings), weights)
+        conclusions += _rate(session_id, lines[session_id], Talk.of(ratings), weights)
         of_replies = [rating for rating in ratings if rating[0].seen is ObservationKind.REPLY]
         reply, cosine = max(of_replies, key=lambda rating: rating[1], default=(None, 0.0))
         if reply and cosine > 0:
