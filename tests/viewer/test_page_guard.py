@@ -212,10 +212,10 @@ def test_a_mistake_of_ours_is_a_page_with_the_policy_too(viewer: Viewer) -> None
 @pytest.mark.parametrize(
     ("path", "status", "said"),
     [
-        ("/memory/ffffffffffff", 404, "There is no memory"),
-        ("/session/none-such", 404, "There is no session"),
+        ("/memory/ffffffffffff", 404, "there is no memory"),
+        ("/session/none-such", 404, "there is no session"),
         ("/search?q=x&as_of=yesterday-ish", 422, "is not a date"),
-        ("/file?path=../../etc/passwd", 404, "There is no file"),
+        ("/file?path=../../etc/passwd", 404, "there is no file"),
         ("/file?path=README.md&commit=HEAD", 422, "is not a commit"),
         ("/nowhere", 404, "No such page"),
         ("/search?scope=galaxy", 422, "is not a scope"),

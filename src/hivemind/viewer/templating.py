@@ -48,8 +48,7 @@ def render_refusal(status: int, reason: str) -> HTMLResponse:
 
 def render_error(error: HivemindError) -> HTMLResponse:
     """Return the page of an error."""
-    message = str(error)
-    return render_refusal(get_status(error), message[:1].upper() + message[1:])
+    return render_refusal(get_status(error), str(error))
 
 
 def _neutralise(value: Any) -> Any:
