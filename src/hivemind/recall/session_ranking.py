@@ -46,9 +46,9 @@ LENGTH_WEIGHT, SHORT_TALK = 0.08, 9
 SUMMARY_BONUS = 0.2
 """Added to a summary that the person confirmed, among the conclusions of one session."""
 
-ENOUGH_SHARED = 3.0
-"""What words shared with one passage must say, counted in words that no passage has: four rare ones, or many common
-ones."""
+ENOUGH_SHARED = 3.3
+"""What words shared with one passage must say, counted in words that no other passage has: four rare ones, or many
+common ones."""
 LEAD_ALONE = 0.3
 """The lead of sessions beside which there is no other; the usual one of sessions that deal with a question."""
 TOLD_SESSIONS = 2
@@ -138,7 +138,10 @@ def find_experience(
         reply, cosine = max(of_replies, key=lambda rating: rating[1], default=(None, 0.0))
         if reply and cosine > 0:
             replies[session_id] = cosine + _sum_shared(weights, reply.text) / (sum(weights.values()) or 1.0), reply
-    shared_weights = (_sum_shared(weights, passage.text) for passage in best_passages.values())
+    total = session_passages.count_roughly(db) + 1
+    # In a small store, even a word that stands in one passage says little by itself.
+    rare_weight = math.log(1 + total / 2) / math.log(1 + total)
+    shared_weights = (_sum_shared(weights, passage.text) / rare_weight for passage in best_passages.values())
     return Experience(
         tuple(sorted(conclusions, key=lambda each: -each.score)),
         best_passages,
