@@ -242,7 +242,10 @@ class Mind(Closeable):
         return None if self._context.is_person else find(self._context, words, check_text(text, "the text"))
 
     def remember_all(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Memory, ...]:
-        """Store several memories, given as texts, dictionaries or claims: all of them, or none if one is refused."""
+        """Store several memories: all of them, or none if one is refused.
+
+        Each is a text, a ``Claim``, or a dictionary with parameters of ``remember`` as keys.
+        """
         return self._memories.remember_all(items)
 
     def store_trace(

@@ -13,6 +13,7 @@ import hivemind
 from hivemind import Hivemind
 from hivemind.errors import HivemindError, InvalidInput, StoreBusy, StoreClosed
 from hivemind.model.claim import Claim
+from hivemind.model.memory import Kind
 
 Make = Callable[..., Path]
 
@@ -94,6 +95,28 @@ def test_texts_dictionaries_and_claims_can_be_remembered_together(mind: Hivemind
     texts = [memory.text for memory in mind.remember_all(["Tests need Redis", {"content": "Use tabs"}, claim])]
 
     assert texts == ["Tests need Redis", "Use tabs", "Prices are in cents"]
+
+
+def test_a_dictionary_has_the_parameters_of_remember(mind: Hivemind) -> None:
+    (old,) = mind.remember_all([{"text": "Deploys run on Mondays", "subject": "deploy-day"}])
+    item = {
+        "text": "Deploys run on Tuesdays", "kind": "decision", "subject": "deploy-day", "replaces": [old.id],
+        "expires": "28d", "valid_from": date(2026, 1, 1), "confidence": 0.5, "tags": ["ops"],
+    }  # fmt: skip
+
+    (memory,) = mind.remember_all([item])
+
+    assert (memory.kind, memory.subject, memory.confidence) == (Kind.DECISION, "deploy-day", 0.5)
+    assert memory.supersedes == (old.id,)
+    assert memory.expires_at > memory.recorded_at
+    assert memory.valid_from == "2026-01-01T00:00:00.000000Z"
+
+
+@pytest.mark.parametrize(("key", "value"), [("kind", "gospel"), ("expires", "soon"), ("confidence", 7), ("links", 7)])
+def test_a_wrong_value_in_a_dictionary_is_refused_with_its_key(mind: Hivemind, key: str, value: object) -> None:
+    with pytest.raises(InvalidInput, match=rf"items\[1\]\['{key}'\]"):
+        mind.remember_all(["Tests need Redis", {"text": "Use tabs", key: value}])
+    assert not mind.list()
 
 
 @pytest.mark.parametrize("items", ["Tests need Redis", {"content": "Use tabs"}, b"bytes", None, 7])

@@ -123,12 +123,13 @@ def parse_claim(item: object, place: int, root: str = "") -> Claim:
     # An absolute path would mean nothing on another machine.
     file, memory_type = _make_relative(fields.pop("file_path", ""), root), fields.pop(MEMORY_TYPE, "")
     timestamp, metadata = fields.pop("timestamp", ""), dict(fields.pop("metadata", {}))
+    given_sources, given_links = fields.pop("sources", ()), fields.pop("links", ())
+    kind = fields.pop("kind", None) or guess_kind(memory_type)
     return Claim(
-        **fields,
-        kind=guess_kind(memory_type),
-        valid_from=timestamp,
-        sources=[file] if file else (),
-        links=[file] if _is_link(file) else (),
+        **{"valid_from": timestamp} | fields,
+        kind=kind,
+        sources=[*given_sources, *([file] if file else ())],
+        links=[*given_links, *([file] if _is_link(file) else ())],
         metadata=metadata | ({MEMORY_TYPE: memory_type} if memory_type else {}),
     )
 
@@ -154,6 +155,19 @@ def _parse_time(value: Any) -> str:
             return parse_date(check_text(value, "the time"))
 
 
+def _check_when(value: Any) -> Any:
+    """Return a date or span as it is, or raise InvalidInput; what it counts from is known later."""
+    parse_deadline(value, datetime.now(UTC))
+    return value
+
+
+def check_confidence(value: float) -> float:
+    """Return a confidence, or raise InvalidInput if it is not between 0 and 1."""
+    if not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidInput(f"{value!r} is not a confidence; give a number from 0 to 1")
+    return value
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "text": lambda value: validate_text(value, "the value"),
     MEMORY_TYPE: _check_label,
@@ -164,7 +178,18 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "tags": parse_tags,
     "scope": Scope.parse,
     "metadata": validate_metadata,
+    "kind": Kind.parse,
+    "subject": lambda value: validate_label(value, "the subject"),
+    "links": lambda value: list_texts(value, "link"),
+    "sources": lambda value: list_texts(value, "source"),
+    "replaces": lambda value: list_texts(value, "id"),
+    "expires": _check_when,
+    "verify_by": _check_when,
+    "valid_from": _parse_time,
+    "valid_to": _parse_time,
+    "confidence": check_confidence,
 }
+"""Keys of a dictionary: those of the first programs that wrote any, and the parameters of ``remember``."""
 """The keys of a dictionary that becomes a claim, and the function that checks each value."""
 
 
@@ -185,13 +210,6 @@ def check_link(text: str) -> str:
     if name.startswith("/") or ".." in name.split("::")[0].split("/"):
         raise InvalidInput(f"{name!r} does not point into the repository; write it like 'auth/service.py::login'")
     return name
-
-
-def check_confidence(value: float) -> float:
-    """Return a confidence, or raise InvalidInput if it is not between 0 and 1."""
-    if not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidInput(f"{value!r} is not a confidence; give a number from 0 to 1")
-    return value
 
 
 def _make_speaker_source(claim: Claim, writer: Writer) -> Source:
