@@ -145,7 +145,7 @@ def test_an_edit_whose_place_is_unclear_concerns_the_names_in_it(open_mind: Open
     (project / "cart.rb").write_text("class Cart\n  def save!\n  end\n\n  def sell\n    save!\n  end\nend\n")
     remember(open_mind, project, "Carts are saved once", Kind.DECISION, links=["cart.rb::Cart.save!"])
     rename = {"file_path": "cart.rb", "old_string": "save!", "new_string": "store!", "replace_all": True}
-    other = {"file_path": "cart.rb", "old_string": "end", "new_string": "END", "replace_all": True}
+    other = {"file_path": "cart.rb", "old_string": "sell", "new_string": "vend", "replace_all": True}
 
     assert before("Edit", "a", **other) == ""
     assert "saved once" in before("Edit", "b", **rename)
