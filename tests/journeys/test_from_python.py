@@ -90,6 +90,15 @@ def test_dates_of_python_are_dates(mind: Hivemind) -> None:
     assert not mind.recall("till", true_at=date(2026, 3, 1))
 
 
+def test_a_recall_prints_as_what_an_agent_is_told(mind: Hivemind) -> None:
+    mind.remember("Deploys run on Mondays")
+
+    found, nothing = mind.recall("when do deploys run?"), mind.recall("Deploys", tags=["none"])
+
+    assert str(found) == found.text
+    assert str(nothing) == nothing.hint
+
+
 def test_texts_dictionaries_and_claims_can_be_remembered_together(mind: Hivemind) -> None:
     claim = Claim(text="Prices are in cents")
     texts = [memory.text for memory in mind.remember_all(["Tests need Redis", {"content": "Use tabs"}, claim])]

@@ -136,7 +136,7 @@ def recall(mind: Mind, arguments: Arguments) -> ToolAnswer:
     """Search memories."""
     options = _drop_nulls(arguments)
     answer = mind.recall(options.pop("query"), **options)
-    return ToolAnswer(answer.text or answer.hint, _list_told_ids(answer))
+    return ToolAnswer(str(answer), _list_told_ids(answer))
 
 
 def remember(mind: Mind, arguments: Arguments) -> ToolAnswer:

@@ -201,6 +201,9 @@ class Recall:
     is_code_behind: bool = False
     """Whether code was still being read, so that hits may lack labels about changes of it."""
 
+    def __str__(self) -> str:
+        return self.text or self.hint
+
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
