@@ -75,6 +75,7 @@ def test_what_cannot_both_hold_is_noticed(old: str, new: str) -> None:
         ("`mise run test:ci` runs the tests here", "`mise run test:integration` runs the tests here"),
         ("Startup shape: `.zshenv`", "Startup shape: `config.zsh`"),
         ("fix: count remote runs right. Ticket: av-12", "fix: keep the details of a run. Ticket: av-77"),
+        ("We use pnpm, not npm", "`npm ERR! ERESOLVE`: delete node_modules and use pnpm install --frozen-lockfile"),
         ("It now finds the real runner instead of just the first", "Run `just` without arguments for all commands"),
         ("Deferring work: **When to use:**", "Deferring work: **When NOT to use:**"),
         ("Staging runs on port 8080", "Production runs on port 9090"),

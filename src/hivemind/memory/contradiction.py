@@ -69,12 +69,20 @@ def find_statement_conflict(newer: Sequence[Statement], older: Sequence[Statemen
             # Statements without a common word cannot conflict.
             if statement.stems.isdisjoint(other.stems | other.given_up) and statement.given_up.isdisjoint(other.stems):
                 continue
+            if _uses_replacement(statement, older) or _uses_replacement(other, newer):
+                continue
             comparison = compare_statements(statement, other)
             conflict = _weigh(comparison) if isinstance(comparison, Difference) else comparison
             if conflict and conflict.is_certain:
                 return conflict
             possible = possible or conflict
     return possible
+
+
+def _uses_replacement(statement: Statement, others: Sequence[Statement]) -> bool:
+    """Whether a note also uses what a statement takes in place of something: "pnpm, not npm", "after npm, run pnpm"."""
+    kept = {word.stem for word in statement.words if word.slot is Slot.USE} if statement.given_up else set()
+    return bool(kept) and any(kept <= other.stems for other in others)
 
 
 def compare_statements(newer: Statement, older: Statement) -> Conflict | Difference | None:
