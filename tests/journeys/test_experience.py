@@ -26,6 +26,10 @@ AMENDED = (
     "Amended rule, superseding half up: the invoice export sums unrounded lines and rounds the total once, half to "
     "even, for invoices and credit notes alike."
 )
+PRINTED = (
+    "the export rounds the total half down instead of half to even for invoices and credit notes alike; single lines "
+    "are no longer unrounded"
+)
 CREDIT_NOTES = "Credit notes the same way. Half to even everywhere, and single lines still stay unrounded."
 
 
@@ -89,6 +93,24 @@ def test_a_bug_report_in_other_words_is_told_the_amended_rule_first() -> None:
         "More: the `recall` tool or `hivemind recall QUESTION`. Receipt ID\n"
         "</hivemind-memory ID>"
     )
+
+
+def test_what_a_command_printed_amends_no_rule_unasked(project: Path, tmp_path: Path) -> None:
+    user = tmp_path / "user"
+    talk = Told(directory=project, user=user, session="printed").asked("Run the checks of the invoice export.")
+    talk = talk.ran("make check-export", f"Error: {PRINTED}", failed=True)
+    talk = talk.ran("npm install tax-tables").ran("make check-export").said("Done.")
+    for place, line in enumerate(talk.lines):
+        line["timestamp"] = (START + timedelta(days=60, minutes=place)).isoformat()
+    talk.keep()
+    run("import", "transcripts", "claude-code")
+    run("config", "model", "catch-up")
+
+    told = prompt(BUG)
+
+    assert PRINTED in " ".join(run("session", "show", "printed").output.split())
+    assert PRINTED not in told
+    assert AMENDED in told
 
 
 @pytest.mark.usefixtures("project")
