@@ -20,8 +20,8 @@ from hivemind.embedding.lazy_embedder import LazyEmbedder
 from hivemind.errors import InvalidInput, StoreOutdated, StoreUnwritable
 from hivemind.lazy import when_called
 from hivemind.model.claim import Claim
-from hivemind.model.memory import FORBIDS, Kind, Memory, Source, Trace, Writer
-from hivemind.model.metadata import NO_METADATA, MetadataValue, check_mapping
+from hivemind.model.memory import Kind, Memory, Source, Trace, Writer
+from hivemind.model.metadata import NO_METADATA, MetadataValue
 from hivemind.model.recall import Detail, Recall
 from hivemind.model.scope import Repository, Scope
 from hivemind.model.timestamps import When
@@ -223,14 +223,13 @@ class Mind(Closeable):
         as good as the person's own (``is_said``). ``forbids`` names commands and files that a rule forbids, from which
         a guard is proposed: "npm install", "dist/**", "!dist/keep.txt".
         """
-        if forbids:
-            metadata = {**check_mapping(metadata or {}), FORBIDS: ", ".join(list_texts(forbids, "forbidden call"))}
         claim = Claim(
             text=text, scope=Scope.parse(scope), kind=Kind.parse(kind) if kind else None, tags=tags, subject=subject,
             replaces=_list_ids(replaces), expires=expires,
             verify_by=verify_by, valid_from=valid_from, valid_to=valid_to, links=list_texts(links, "link"),
             sources=list_texts(sources, "source"), confidence=confidence, propose=propose,
-            quotation=self._find_quotation(said, text) if said else None, metadata=metadata or NO_METADATA,
+            quotation=self._find_quotation(said, text) if said else None, forbids=list_texts(forbids, "forbidden call"),
+            metadata=metadata or NO_METADATA,
         )  # fmt: skip
         return self.remember_all([claim])[0]
 
@@ -244,7 +243,7 @@ class Mind(Closeable):
     def remember_all(self, items: Iterable[Claim | Mapping[str, Any] | str]) -> tuple[Memory, ...]:
         """Store several memories: all of them, or none if one is refused.
 
-        Each is a text, a ``Claim``, or a dictionary with parameters of ``remember`` as keys.
+        Each is a text, a ``Claim``, or a dictionary with the parameters of ``remember`` but ``said`` as keys.
         """
         return self._memories.remember_all(items)
 

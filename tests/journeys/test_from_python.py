@@ -13,7 +13,7 @@ import hivemind
 from hivemind import Hivemind
 from hivemind.errors import HivemindError, InvalidInput, StoreBusy, StoreClosed
 from hivemind.model.claim import Claim
-from hivemind.model.memory import Kind
+from hivemind.model.memory import Kind, Status
 
 Make = Callable[..., Path]
 
@@ -111,14 +111,18 @@ def test_a_dictionary_has_the_parameters_of_remember(mind: Hivemind) -> None:
     item = {
         "text": "Deploys run on Tuesdays", "kind": "decision", "subject": "deploy-day", "replaces": [old.id],
         "expires": "28d", "valid_from": date(2026, 1, 1), "confidence": 0.5, "tags": ["ops"],
+        "forbids": ["make deploy", "!make deploy-dry"],
     }  # fmt: skip
 
     (memory,) = mind.remember_all([item])
 
     assert (memory.kind, memory.subject, memory.confidence) == (Kind.DECISION, "deploy-day", 0.5)
+    assert memory.metadata == {"forbids": "make deploy, !make deploy-dry"}
     assert memory.supersedes == (old.id,)
     assert memory.expires_at > memory.recorded_at
     assert memory.valid_from == "2026-01-01T00:00:00.000000Z"
+    (proposal,) = mind.remember_all([{"text": "Backups are encrypted", "propose": True}])
+    assert proposal.status is Status.PROPOSED
 
 
 @pytest.mark.parametrize(("key", "value"), [("kind", "gospel"), ("expires", "soon"), ("confidence", 7), ("links", 7)])

@@ -48,7 +48,7 @@ PHRASES = (
         ("git commit --amend",),
     ),
     (r"\b(?:skip|bypass)(?:ping)? (?:\w+ ){0,2}hooks?\b", ("git commit --no-verify",)),
-    (r"(?<=n't |not )rebas(?:e|ing)\b|(?<=never )rebas(?:e|ing)\b|(?<=no )rebas(?:e|ing)\b", ("git rebase",)),
+    (r"(?:(?<=n't )|(?<=not )|(?<=never )|(?<=no ))rebas(?:e|ing)\b", ("git rebase",)),
 )
 """What people call some commands in plain words."""
 

@@ -29,8 +29,8 @@ from hivemind.model.events import (
     WriteRefused,
 )
 from hivemind.model.ids import EventId, MemoryId, Timestamp, new_memory_id
-from hivemind.model.memory import Channel, Kind, Memory, Source, Writer
-from hivemind.model.metadata import Metadata, validate_metadata
+from hivemind.model.memory import FORBIDS, Channel, Kind, Memory, Source, Writer
+from hivemind.model.metadata import Metadata, MetadataValue, check_mapping, validate_metadata
 from hivemind.model.scope import Scope
 from hivemind.model.timestamps import When, format_date, format_timestamp, parse_date, parse_deadline
 from hivemind.store.event_factory import EventFactory
@@ -55,6 +55,7 @@ def read_claim(claim: Claim) -> Claim:
         replaces=list_texts(claim.replaces, "id"),
         links=list_texts(claim.links, "link"),
         sources=list_texts(claim.sources, "source"),
+        forbids=list_texts(claim.forbids, "forbidden call"),
     )
 
 
@@ -83,8 +84,12 @@ def make_fact(
         supersedes=tuple(replaces),
         trace=claim.trace,
         proposed=claim.propose,
-        metadata=validate_metadata(claim.metadata),
+        metadata=validate_metadata(_join_metadata(claim)),
     )
+
+
+def _join_metadata(claim: Claim) -> Mapping[str, MetadataValue]:
+    return {**check_mapping(claim.metadata), FORBIDS: ", ".join(claim.forbids)} if claim.forbids else claim.metadata
 
 
 def _parse_expiry(expires: When, now: datetime) -> Timestamp:
@@ -183,6 +188,8 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "links": lambda value: list_texts(value, "link"),
     "sources": lambda value: list_texts(value, "source"),
     "replaces": lambda value: list_texts(value, "id"),
+    "forbids": lambda value: list_texts(value, "forbidden call"),
+    "propose": bool,
     "expires": _check_when,
     "verify_by": _check_when,
     "valid_from": _parse_time,

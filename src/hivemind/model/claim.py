@@ -36,6 +36,8 @@ class Claim:
     """The caller asks for review before it becomes active."""
     quotation: Source | None = None
     """The person's words behind it, as they were found in the session."""
+    forbids: Sequence[str] = ()
+    """Commands and files that a rule forbids; a guard is proposed from them."""
     metadata: Mapping[str, MetadataValue] = NO_METADATA
     repo: str = ""
     """The repository it applies to, if not the current one."""

@@ -27,7 +27,7 @@ MOST_CALLS_SHOWN = 12
 @commands.command("guard")
 @arguments.maybe_memory_argument
 @click.option("--command", "patterns", multiple=True, metavar="WORDS", help="A command: 'npm install', 'git push -f'.")
-@click.option("--except", "exceptions", multiple=True, metavar="WORDS", help="A command that is allowed all the same.")
+@click.option("--except", "exceptions", multiple=True, metavar="WORDS", help="A command or file that is still allowed.")
 @click.option("--file", "files", multiple=True, metavar="GLOB", help="Files that are changed: 'dist/**', '*.lock'.")
 @click.option("--symbol", "symbols", multiple=True, metavar="PATH::NAME", help="A function or class that is changed.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="A tool, such as WebFetch or 'mcp__github__*'.")
