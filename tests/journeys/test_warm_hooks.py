@@ -24,7 +24,7 @@ from hivemind.entrypoints import hook as hook_file
 from hivemind.hook_server import HookServer
 from hivemind.model.memory import Kind
 from hivemind.store.store import FILE
-from tests.command_line import run, run_json
+from tests.command_line import residue, run, run_json
 from tests.conftest import PERSON, Open
 from tests.mcp.client import Client, connected
 
@@ -162,7 +162,10 @@ def test_what_was_erased_or_switched_off_is_gone_from_the_next_answer(
 ) -> None:
     with running_server(home, tree):
         before = ask_server("PreToolUse", "one", **NPM)
+        kept = residue(home, RULE.encode())
         run("erase", memories["rule"], "--yes")
+        # Also while the server keeps the store open.
+        left = residue(home, RULE.encode())
         erased = ask_server("PreToolUse", "two", **NPM)
         failure = {**NPM, "error": "Error: connect ECONNREFUSED 127.0.0.1:5432"}
         told = ask_server("PostToolUseFailure", "two", **failure)
@@ -170,6 +173,8 @@ def test_what_was_erased_or_switched_off_is_gone_from_the_next_answer(
         silent = ask_server("PostToolUseFailure", "three", **failure)
 
     assert RULE in before
+    assert kept
+    assert left == []
     assert FIX in told
     assert (erased, silent) == ("", "")
 
