@@ -221,10 +221,10 @@ have without a product.
 
 **Where others are better**
 
-* **Past sessions.** Within 400 tokens MemPalace shows what was decided for 35 of 54 tasks, mem0 for 33, vectors for 28, we
-  for 30. They quote whole exchanges; we quote conclusions and the closest reply. Unasked we tell it for 6 of 54. In the first run we named the
-  deciding session first for 25 of 54. Since then we rank sessions by their passages, chosen on two of the five
-  repositories; on the other three that gave 24 of 32 instead of 13.
+* **Past sessions.** Within 400 tokens MemPalace shows what was decided for 35 of 54 tasks, mem0 for 33, vectors for
+  28, we for 30. They quote whole exchanges; we quote conclusions and the closest reply. Unasked we tell it for 6 of
+  54. In the first run we named the deciding session first for 25 of 54. Since then we rank sessions by their passages,
+  chosen on two of the five repositories; on the other three that gave 24 of 32 instead of 13.
 * **Amended decisions.** mem0 and basic-memory show the newest first for 8 of 14, we for 6.
 * **A rules file** tells the rule for all 48 tasks at 333 tokens; we tell it for 32 at 53.
 * **Hearing.** MemPalace keeps 7 of 40 lasting sentences by itself, we 3. But 25 of the 31 that it keeps are not lasting; we
